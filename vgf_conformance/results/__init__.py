@@ -1,0 +1,1 @@
+"""Records of what was run: schema, store, merging, expectations. No torch."""

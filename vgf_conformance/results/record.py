@@ -1,0 +1,176 @@
+"""The record: everything that one (case, sample, profile, scheme, target) left behind.
+
+A results file is JSON Lines: one ``run`` line with the environment, then one
+``case`` line for each record, appended and fsynced as it comes. ``schema.json``
+beside this file is the contract; SCHEMA_VERSION grows with every change that an
+older reader cannot take.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+SCHEMA_VERSION = 1
+
+
+@dataclass
+class Metrics:
+    """How far ``actual`` lies from ``expected``, over one output tensor.
+
+    Absolute error in the tensor's units, ``max_ulp`` in units in the last place of
+    the output's dtype, ``max_lsb`` in quantisation steps, ``sqnr_db`` in decibels
+    (infinite where the two are equal), ``worst_index`` in logical coordinates.
+    ``None`` where a metric has no meaning for the dtype.
+    """
+
+    elements: int
+    differing: int
+    max_abs: float | None = None
+    max_rel: float | None = None
+    max_ulp: float | None = None
+    max_lsb: float | None = None
+    sqnr_db: float | None = None
+    cosine: float | None = None
+    worst_index: tuple[int, ...] | None = None
+    worst_actual: float | None = None
+    worst_expected: float | None = None
+    nonfinite_mismatches: int = 0
+    zero_sign_mismatches: int = 0
+
+
+@dataclass
+class Comparison:
+    """One neighbour pair of the order of trust, judged at the output that is worst.
+
+    ``pair`` reads actual/expected (``reference/quantised``, ``emulation/reference``);
+    ``rule`` names the tolerance (``exact``, ``tosa-1.0.2 EXP``, ``propagated``,
+    ``sqnr >= 100 dB``, ``reported``); ``headroom`` is the share of the bound used, 0 to 1
+    within it, ``None`` where nothing is judged. ``histogram`` counts elements by error,
+    in bins that ``histogram_unit`` and ``comparison.metrics.HISTOGRAM_EDGES`` describe.
+    """
+
+    pair: str
+    stage: Stage
+    output: int
+    passed: bool | None
+    rule: str
+    metrics: Metrics | None
+    headroom: float | None = None
+    delegate: str | None = None
+    message: str = ""
+    histogram: list[int] = field(default_factory=list)
+    histogram_unit: str = ""
+
+
+@dataclass
+class Leftover:
+    """An operator that was left to the CPU, with the partitioner's reason."""
+
+    operator: str
+    reason: str
+    count: int = 1
+
+
+@dataclass
+class DelegateFacts:
+    """What one delegate is made of: edge operators inside, TOSA operators with counts, sizes in bytes."""
+
+    name: str
+    nodes: int
+    tosa_operators: dict[str, int]
+    tosa_bytes: int
+    vgf_bytes: int
+
+
+@dataclass
+class Record:
+    """What was run, what came out, and whose fault a difference is.
+
+    ``id`` is the pytest node id (for ``check``: file, sample, profile, scheme, target).
+    ``case`` is the operator's or model's name, ``kind`` is ``operator`` or ``model``.
+    ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
+    stage. ``expected`` is the reason of the expectation that foresaw this verdict.
+    """
+
+    id: str
+    case: str
+    sample: str
+    kind: str
+    suite: str
+    profile: str
+    scheme: str
+    target: str
+    verdict: Verdict
+    stage: Stage | None = None
+    finding: Finding | None = None
+    message: str = ""
+    file: str = ""
+    operator: str = ""
+    tier: str = "smoke"
+    driver: str = ""
+    expected: str | None = None
+    unexpected: bool = False
+    comparisons: list[Comparison] = field(default_factory=list)
+    delegates: list[DelegateFacts] = field(default_factory=list)
+    leftovers: list[Leftover] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    artifact: str = ""
+    repro: str = ""
+    log: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as plain JSON values; NaN and infinities become strings."""
+        document = _plain(dataclasses.asdict(self))
+        assert isinstance(document, dict)
+        return {"type": "case", **document}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Record:
+        """The inverse of to_json, for a document that the schema accepts."""
+        fields = {key: value for key, value in document.items() if key != "type"}
+        fields["verdict"] = Verdict(fields["verdict"])
+        fields["stage"] = Stage(fields["stage"]) if fields.get("stage") else None
+        fields["finding"] = Finding(fields["finding"]) if fields.get("finding") else None
+        fields["comparisons"] = [_comparison(item) for item in fields.get("comparisons", [])]
+        fields["delegates"] = [DelegateFacts(**item) for item in fields.get("delegates", [])]
+        fields["leftovers"] = [Leftover(**item) for item in fields.get("leftovers", [])]
+        return cls(**fields)
+
+
+def _comparison(document: dict[str, Any]) -> Comparison:
+    metrics = document.get("metrics")
+    return Comparison(
+        **{
+            **document,
+            "stage": Stage(document["stage"]),
+            "headroom": _number(document.get("headroom")),
+            "metrics": None if metrics is None else _metrics(metrics),
+        }
+    )
+
+
+def _metrics(document: dict[str, Any]) -> Metrics:
+    values = {key: _number(value) for key, value in document.items()}
+    if values.get("worst_index") is not None:
+        values["worst_index"] = tuple(values["worst_index"])
+    return Metrics(**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return getattr(value, "value", value)
+
+
+def _number(value: Any) -> Any:
+    return float(value) if value in ("inf", "-inf", "nan") else value
