@@ -1,0 +1,187 @@
+"""Vulkan drivers of this machine, and the environment in which a worker uses one.
+
+Nothing here loads Vulkan: a driver that crashes must take a worker with it, not
+the process that asks.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vgf_conformance.vocabulary import UserError
+
+#: The layers from the application down: the graph layer calls into the tensor layer.
+LAYERS = ("Graph", "Tensor")
+
+#: The loader's own override variables; the second is for loaders before 1.3.207.
+OVERRIDES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
+
+#: Names that people use for a driver whose manifest is called something else.
+_ALIASES = {"lavapipe": "lvp", "swiftshader": "vk_swiftshader"}
+
+_DEFAULT = "lavapipe"
+
+_REINSTALL = "python -m pip install --force-reinstall --no-deps ai-ml-emulation-layer-for-vulkan==0.11.0"
+
+_INSTALL_LAVAPIPE = "install one: apt-get install -y libvulkan1 mesa-vulkan-drivers"
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A Vulkan driver: the name and the path of its ICD manifest."""
+
+    name: str
+    manifest: Path
+
+    @classmethod
+    def at(cls, manifest: Path) -> Driver:
+        """Return the driver of a manifest, named after it without the architecture (``lvp_icd``)."""
+        return cls(manifest.name.split(".")[0], manifest)
+
+
+def find_drivers() -> list[Driver]:
+    """Return the drivers that the Vulkan loader would see, in its order and without repeats.
+
+    A manifest is listed whether or not it is sound: see :func:`manifest_fault`.
+    """
+    override = _override()
+    manifests = _listed(override) if override else _installed()
+    return [Driver.at(manifest) for manifest in dict.fromkeys(manifests)]
+
+
+def choose_driver(text: str | None) -> Driver:
+    """Return the driver that ``text`` names: a manifest's path, a name or the start of one.
+
+    Without ``text`` it is the first driver of the loader's override variables
+    where one is set, else lavapipe. Raises UserError where there is no such
+    driver, where the name fits several, or where the manifest is unsound.
+    """
+    if text and (os.sep in text or text.endswith(".json")):
+        driver = Driver.at(Path(text).expanduser().absolute())
+    else:
+        driver = _named(text)
+    fault = manifest_fault(driver.manifest)
+    if fault:
+        raise UserError(f"{driver.manifest} {fault}: give the path of a Vulkan driver's ICD manifest (.json)")
+    return driver
+
+
+def manifest_fault(manifest: Path) -> str | None:
+    """Return what makes ``manifest`` useless to the loader, None where it is sound."""
+    try:
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return "does not exist"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    except ValueError:
+        return "is not JSON"
+    icd = content.get("ICD") if isinstance(content, dict) else None
+    library = icd.get("library_path") if isinstance(icd, dict) else None
+    if not isinstance(library, str) or not library:
+        return "is no ICD manifest (it has no ICD.library_path)"
+    # A bare file name is left to the dynamic linker's search path.
+    if "/" in library and not (manifest.parent / library).is_file():
+        return f"names a library that does not exist ({library})"
+    return None
+
+
+def emulation_environment(driver: Driver, folder: Path) -> dict[str, str]:
+    """Return the variables under which a process runs the emulation layers over ``driver``.
+
+    Writes the layers' manifests below ``folder``, which must outlive that
+    process. Raises UserError where the emulation layers are not installed.
+    """
+    folders, names = zip(*(_write_layer(layer, folder.absolute()) for layer in LAYERS), strict=True)
+    return {
+        # Older loaders ignore the order of the names and take that in which they
+        # find the manifests: hence one folder for each, in the order wanted.
+        "VK_LAYER_PATH": os.pathsep.join(folders),
+        "VK_INSTANCE_LAYERS": os.pathsep.join(names),
+        **driver_environment(driver),
+    }
+
+
+def driver_environment(driver: Driver) -> dict[str, str]:
+    """Return the variables under which the Vulkan loader sees ``driver`` alone."""
+    return dict.fromkeys(OVERRIDES, str(driver.manifest))
+
+
+def _named(text: str | None) -> Driver:
+    drivers = find_drivers()
+    if not drivers:
+        raise UserError(f"no Vulkan driver found: {_INSTALL_LAVAPIPE}")
+    if text is None and _override():
+        return drivers[0]
+    name = text or _DEFAULT
+    start = _ALIASES.get(name, name)
+    exact = [driver for driver in drivers if driver.name in (start, f"{start}_icd")]
+    found = exact[:1] or [driver for driver in drivers if driver.name.startswith(start)]
+    known = ", ".join(driver.name for driver in drivers)
+    if not found:
+        advice = f"; {_INSTALL_LAVAPIPE}" if name == _DEFAULT else ""
+        raise UserError(f"no Vulkan driver is called {name!r}: choose from {known}, or give a path{advice}")
+    if len({driver.name for driver in found}) > 1:
+        names = ", ".join(driver.name for driver in found)
+        raise UserError(f"{name!r} fits several Vulkan drivers: choose from {names}")
+    return found[0]
+
+
+def _override() -> str:
+    return next(filter(None, map(os.environ.get, OVERRIDES)), "")
+
+
+def _listed(override: str) -> Iterator[Path]:
+    """The manifests in a list of files and folders, as the override variables hold."""
+    for entry in filter(None, override.split(os.pathsep)):
+        path = Path(entry).absolute()
+        yield from _manifests([path]) if path.is_dir() else [path]
+
+
+def _installed() -> Iterator[Path]:
+    """The manifests in the folders that the loader searches on Linux, in its order."""
+    home = Path.home()
+    bases = [
+        os.environ.get("XDG_CONFIG_HOME") or str(home / ".config"),
+        *(os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep),
+        "/etc",
+        os.environ.get("XDG_DATA_HOME") or str(home / ".local/share"),
+        *(os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(os.pathsep),
+    ]
+    return _manifests(Path(base) / "vulkan/icd.d" for base in bases if base)
+
+
+def _manifests(folders: Iterable[Path]) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted(folder.glob("*.json"))
+
+
+def _write_layer(layer: str, folder: Path) -> tuple[str, str]:
+    """Write one layer's manifest with an absolute library path; return its folder and its name."""
+    deploy = _package_folder() / "deploy"
+    source = deploy / "share/vulkan/explicit_layer.d" / f"VkLayer_{layer}.json"
+    library = deploy / "lib" / f"libVkLayer_{layer}.so"
+    for needed in (source, library):
+        if not needed.is_file():
+            raise UserError(f"the emulation layer's {needed.name} is missing ({needed}): {_REINSTALL}")
+    manifest = json.loads(source.read_text(encoding="utf-8"))
+    manifest["layer"]["library_path"] = str(library)
+    target = folder / layer.lower()
+    target.mkdir(parents=True, exist_ok=True)
+    (target / source.name).write_text(json.dumps(manifest), encoding="utf-8")
+    return str(target), manifest["layer"]["name"]
+
+
+def _package_folder() -> Path:
+    spec = importlib.util.find_spec("emulation_layer")
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError(
+            "the ML emulation layers are not installed: "
+            "python -m pip install ai-ml-emulation-layer-for-vulkan==0.11.0"
+        )
+    return Path(spec.submodule_search_locations[0])
