@@ -94,7 +94,9 @@ class Record:
     ``id`` is the pytest node id (for ``check``: file, sample, profile, scheme, target).
     ``case`` is the operator's or model's name, ``kind`` is ``operator`` or ``model``.
     ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
-    stage. ``expected`` is the reason of the expectation that foresaw this verdict.
+    stage. ``expected`` is the reason of the expectation that foresaw this verdict;
+    ``expectation_note`` says why an expectation on file does not fit it. ``written`` is
+    when the store wrote the record (ISO 8601, UTC).
     """
 
     id: str
@@ -115,6 +117,7 @@ class Record:
     driver: str = ""
     expected: str | None = None
     unexpected: bool = False
+    expectation_note: str = ""
     comparisons: list[Comparison] = field(default_factory=list)
     delegates: list[DelegateFacts] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
@@ -123,11 +126,21 @@ class Record:
     artifact: str = ""
     repro: str = ""
     log: str = ""
+    written: str = ""
+
+    @property
+    def suite_file(self) -> str:
+        """The suite file, relative to ``suites/``: ``operators/test_elementwise.py``."""
+        return (self.file or self.id.partition("::")[0]).removeprefix("suites/")
+
+    @property
+    def name(self) -> str:
+        """The case's name with the id's bracket part: ``add[broadcast-FP-none-emulation]``."""
+        return self.id.rpartition("::")[2] or self.id
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON values; NaN and infinities become strings."""
-        document = _plain(dataclasses.asdict(self))
-        assert isinstance(document, dict)
+        document: dict[str, Any] = _plain(dataclasses.asdict(self))
         return {"type": "case", **document}
 
     @classmethod
@@ -167,6 +180,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if hasattr(value, "item"):  # a numpy scalar
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return getattr(value, "value", value)

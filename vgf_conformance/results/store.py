@@ -1,0 +1,198 @@
+"""results.jsonl, written one fsynced line at a time and read back with every line checked."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import functools
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import jsonschema
+
+from vgf_conformance.results.merge import Results, merge
+from vgf_conformance.results.record import SCHEMA_VERSION, Record
+from vgf_conformance.vocabulary import UserError
+
+__all__ = ["FILE_NAME", "Results", "ResultsWriter", "now", "read_results", "results_file", "schema_refusal"]
+
+FILE_NAME = "results.jsonl"
+
+
+class ResultsWriter:
+    """Appends to a results file; what was written stays readable if the run is killed.
+
+    ``path`` is the file, or a folder for its ``results.jsonl``. An existing file is
+    continued: a torn last line is cut off and a further ``run`` line is written.
+    """
+
+    def __init__(self, path: Path, environment: Mapping[str, Any]) -> None:
+        """Open the file and write the run line; raises UserError where that cannot be done."""
+        self.path = results_file(path)
+        run = {"started": now(), **environment, "type": "run", "schema": SCHEMA_VERSION}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise self._refused(error) from error
+        try:
+            if self.path.is_file():
+                _mend_tail(self._file, self.path)
+            self._write_line(run)
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, record: Record) -> None:
+        """Write one record and fsync it; raises UserError where the disk refuses.
+
+        Raises ValueError for a record that the schema refuses: that is a bug of the harness.
+        """
+        self._write_line(replace(record, written=record.written or now()).to_json())
+
+    def close(self) -> None:
+        """Close the file; safe to call twice."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> ResultsWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write_line(self, document: dict[str, Any]) -> None:
+        refusal = schema_refusal(document)
+        if refusal:
+            raise ValueError(f"not a valid {document['type']} line: {refusal}")
+        rest = memoryview(json.dumps(document, separators=(",", ":")).encode() + b"\n")
+        end = os.fstat(self._file).st_size
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+            os.fsync(self._file)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, end)
+            raise self._refused(error) from error
+
+    def _refused(self, error: OSError) -> UserError:
+        return UserError(
+            f"cannot write results to {self.path}: {error.strerror or error}. Free space or choose another "
+            "folder for the results; what was written before is intact, and the same path continues it"
+        )
+
+
+def read_results(paths: Iterable[Path]) -> Results:
+    """Read results files (or folders that hold a ``results.jsonl``) and join them.
+
+    A torn last line and doubled ids become warnings. Raises UserError, naming file and
+    line, for a file that is missing, malformed, refused by the schema, or of a newer one.
+    """
+    return merge([_read_file(results_file(path)) for path in paths])
+
+
+def results_file(path: Path) -> Path:
+    """The results file that ``path`` names: itself, or ``results.jsonl`` in a folder."""
+    return path / FILE_NAME if path.is_dir() or (not path.suffix and not path.exists()) else path
+
+
+def now() -> str:
+    """The time in UTC as ISO 8601, to the millisecond."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+
+
+def schema_refusal(document: Any) -> str | None:
+    """Why the schema refuses a line, or None where it accepts it."""
+    kind = document.get("type") if isinstance(document, dict) else None
+    if kind not in ("run", "case"):
+        return "neither a run nor a case line: a line is an object whose type is 'run' or 'case'"
+    if kind == "run" and isinstance(document.get("schema"), int) and document["schema"] > SCHEMA_VERSION:
+        return (
+            f"written with schema {document['schema']}, but this version reads up to {SCHEMA_VERSION}: "
+            "update vgf-conformance"
+        )
+    error = jsonschema.exceptions.best_match(_validator(kind).iter_errors(document))
+    return None if error is None else f"{error.json_path}: {_short(error.message)}"
+
+
+@functools.cache
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    schema = json.loads(resources.files(__package__).joinpath("schema.json").read_text("utf-8"))
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
+
+
+def _short(text: str, limit: int = 300) -> str:
+    return text if len(text) <= limit else text[:limit] + " ..."
+
+
+def _mend_tail(file: int, path: Path) -> None:
+    """Cut off a last line that a killed run left half written; refuse a file that is not ours."""
+    content = path.read_bytes()
+    first, newline, _ = content.partition(b"\n")
+    if newline:
+        _parse(first, path, 1)
+    tail = content[content.rfind(b"\n") + 1 :]
+    if not tail:
+        return
+    if _is_whole(tail):
+        os.write(file, b"\n")
+    else:
+        os.ftruncate(file, len(content) - len(tail))
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return schema_refusal(json.loads(line)) is None
+    except ValueError:
+        return False
+
+
+def _read_file(path: Path) -> Results:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"cannot read results from {path}: {error.strerror or error}. Name a results.jsonl or its folder"
+        ) from error
+    results = Results()
+    lines = content.split(b"\n")
+    tail = lines.pop()
+    if tail and _is_whole(tail):
+        lines.append(tail)
+    elif tail:
+        results.warnings.append(f"{path}:{len(lines) + 1}: the last line is torn (a killed run) and left out")
+    records: dict[str, Record] = {}
+    for number, line in enumerate(lines, 1):
+        document = _parse(line, path, number)
+        if document["type"] == "run":
+            results.runs.append(document)
+            continue
+        record = Record.from_json(document)
+        if record.id in records:
+            results.warnings.append(f"{path}:{number}: {record.id} is doubled: the last one is kept")
+        records[record.id] = record
+    results.records = list(records.values())
+    return results
+
+
+def _parse(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(line)
+    except ValueError as error:
+        raise UserError(f"{path}:{number}: not JSON: {error}") from error
+    refusal = schema_refusal(document)
+    if refusal is None and number == 1 and document["type"] != "run":
+        refusal = "a results file begins with a run line"
+    if refusal:
+        raise UserError(f"{path}:{number}: {refusal}")
+    return document
