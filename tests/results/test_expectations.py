@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import datetime
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tests.results.records import record
+from vgf_conformance.results.expectations import (
+    CaseId,
+    Expectations,
+    load_expectations,
+    update,
+)
+from vgf_conformance.results.record import Record
+from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
+
+FILE = "operators/test_elementwise.py"
+ENTRY = f"""
+[[expectation]]
+file = "{FILE}"
+case = "add"
+profile = "INT"
+verdict = "fail"
+stage = "lower"
+reason = "rescale rounds twice"
+evidence = "170 LSB at [0, 6]"
+versions = {{ executorch = "1.0" }}
+"""
+VERSIONS = {"executorch": "1.5", "torch": "2.13"}
+
+
+def load(folder: Path, *entries: str) -> Expectations:
+    folder.mkdir(exist_ok=True)
+    (folder / "known.toml").write_text("\n".join(entries))
+    return load_expectations(folder)
+
+
+def failing(**more: object) -> Record:
+    return record(**{"profile": "INT", "verdict": Verdict.FAIL, **more})  # type: ignore[arg-type]
+
+
+def test_a_folder_that_is_missing_or_empty_holds_none(tmp_path: Path) -> None:
+    assert load_expectations(tmp_path / "none").entries == []
+    assert load_expectations(tmp_path).entries == []
+
+
+def test_find_matches_globs(tmp_path: Path) -> None:
+    expectations = load(tmp_path, ENTRY)
+    found = expectations.find(FILE, "add", "rank1", "INT", "a8w8-pc", "emulation")
+    assert found is not None
+    assert found.reason == "rescale rounds twice"
+    assert found.source == "known.toml, entry 1"
+    assert expectations.find(FILE, "add", "rank1", "FP", "none", "emulation") is None
+    assert expectations.find(FILE, "Add", "rank1", "INT", "none", "emulation") is None
+
+
+@pytest.mark.parametrize("field", ["file", "case", "verdict", "stage", "reason", "evidence", "versions"])
+def test_a_required_field_must_be_given(tmp_path: Path, field: str) -> None:
+    lines = [line for line in ENTRY.splitlines() if not line.startswith(f"{field} =")]
+    with pytest.raises(UserError, match=rf"known\.toml, entry 1 .*{field} must be given"):
+        load(tmp_path, "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (('reason = "rescale rounds twice"', 'reason = ""'), "reason must be given"),
+        (('reason = "rescale rounds twice"', 'reason = "  "'), "reason must be a text that is not empty"),
+        (('verdict = "fail"', 'verdict = "pass"'), "verdict must be one of fail, unsupported"),
+        (('stage = "lower"', 'stage = "link"'), "stage must be one of export"),
+        (('stage = "lower"', 'stage = "lower"\nfinding = "odd"'), "finding must be one of"),
+        (('stage = "lower"', 'stage = "lower"\nexpires = "soon"'), "expires must be a date"),
+        (('stage = "lower"', 'stage = "lower"\nexpires = 2026-01-01T00:00:00'), "expires must be a date"),
+        (('stage = "lower"', 'stage = "lower"\nsamples = "a"'), "unknown field samples"),
+        (('versions = { executorch = "1.0" }', "versions = {}"), "versions must be given"),
+        (('versions = { executorch = "1.0" }', "versions = { torch = 2 }"), "versions must be a table"),
+        (('case = "add"', "case = 3"), "case must be a text"),
+    ],
+)
+def test_a_bad_entry_is_named(tmp_path: Path, change: tuple[str, str], complaint: str) -> None:
+    with pytest.raises(UserError, match=complaint) as caught:
+        load(tmp_path, ENTRY, ENTRY.replace(*change).replace('"INT"', '"FP"'))
+    assert "known.toml, entry 2" in str(caught.value)
+
+
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"known\.toml: .*line 1"):
+        load(tmp_path, "reason = = 1")
+
+
+def test_other_tables_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not expectations"):
+        load(tmp_path, ENTRY.replace("[[expectation]]", "[[expectations]]"))
+
+
+def test_two_entries_for_one_id_are_both_named(tmp_path: Path) -> None:
+    expectations = load(tmp_path, ENTRY, ENTRY.replace('"add"', '"a*"'))
+    with pytest.raises(UserError, match=r"known\.toml, entry 1 and known\.toml, entry 2"):
+        expectations.find(FILE, "add", "rank1", "INT", "none", "reference")
+
+
+def test_a_failure_without_entry_is_unexpected() -> None:
+    judged = Expectations().apply(failing())
+    assert (judged.unexpected, judged.expected) == (True, None)
+
+
+def test_a_pass_without_entry_is_expected() -> None:
+    judged = Expectations().apply(record())
+    assert (judged.unexpected, judged.expected) == (False, None)
+
+
+def test_a_foreseen_failure_carries_its_reason(tmp_path: Path) -> None:
+    judged = load(tmp_path, ENTRY).apply(failing())
+    assert (judged.unexpected, judged.expected) == (False, "rescale rounds twice")
+    assert judged.expectation_note == ""
+
+
+def test_a_pass_where_a_failure_was_foreseen_is_unexpected(tmp_path: Path) -> None:
+    judged = load(tmp_path, ENTRY).apply(record(profile="INT"))
+    assert (judged.unexpected, judged.expected) == (True, None)
+    assert "expected fail at lower, but it passes: remove the entry" in judged.expectation_note
+
+
+@pytest.mark.parametrize(
+    ("other", "note"),
+    [
+        ({"verdict": Verdict.CRASH}, "but it is crash at lower"),
+        ({"stage": Stage.RUN}, "but it is fail at run"),
+    ],
+)
+def test_another_failure_than_foreseen_is_unexpected(
+    tmp_path: Path, other: dict[str, object], note: str
+) -> None:
+    judged = load(tmp_path, ENTRY).apply(failing(**other))
+    assert (judged.unexpected, judged.expected) == (True, None)
+    assert note in judged.expectation_note
+
+
+def test_a_finding_counts_where_the_entry_names_one(tmp_path: Path) -> None:
+    expectations = load(tmp_path, ENTRY.replace("stage =", 'finding = "wrong"\nstage ='))
+    assert not expectations.apply(failing(finding=Finding.WRONG)).unexpected
+    judged = expectations.apply(failing(finding=Finding.RAISED))
+    assert judged.unexpected
+    assert "but the finding is raised" in judged.expectation_note
+
+
+def test_an_expired_entry_counts_as_none_and_says_so(tmp_path: Path) -> None:
+    expectations = load(tmp_path, ENTRY.replace("stage =", "expires = 2026-03-31\nstage ="))
+    expectations.today = datetime.date(2026, 3, 31)
+    assert not expectations.apply(failing()).unexpected
+    expectations.today = datetime.date(2026, 4, 1)
+    judged = expectations.apply(failing())
+    assert judged.unexpected
+    assert "the expectation expired on 2026-03-31" in judged.expectation_note
+    assert not expectations.apply(record(profile="INT")).unexpected
+
+
+def test_stale_entries_are_those_of_complete_files_that_match_nothing(tmp_path: Path) -> None:
+    expectations = load(
+        tmp_path,
+        ENTRY,
+        ENTRY.replace('"add"', '"gone"'),
+        ENTRY.replace(FILE, "operators/test_not_collected.py"),
+        ENTRY.replace(FILE, "operators/*").replace('"add"', '"elsewhere"'),
+    )
+    collected = [(FILE, "add", "rank1", "INT", "a8w8-pc", "reference")]
+    assert [entry.case for entry in expectations.stale(collected, {FILE})] == ["gone"]
+    assert expectations.stale(collected, set()) == []
+
+
+def grid(failures: set[tuple[str, str, str]], **more: object) -> list[Record]:
+    """All of 3 samples x 2 profiles x 2 targets; those of ``failures`` fail."""
+    return [
+        record(
+            sample=sample,
+            profile=profile,
+            scheme="none" if profile == "FP" else "a8w8-pc",
+            target=target,
+            verdict=Verdict.FAIL if (sample, profile, target) in failures else Verdict.PASS,
+            message=f"off by {len(sample)} at [{'0, ' * len(sample)}1]",
+            **more,  # type: ignore[arg-type]
+        )
+        for sample, profile, target in itertools.product(
+            ("a", "bb", "ccc"), ("FP", "INT"), ("reference", "emulation")
+        )
+    ]
+
+
+def globs(folder: Path) -> list[tuple[str, ...]]:
+    return [tuple(entry.globs[2:]) for entry in load_expectations(folder).entries]
+
+
+def unexpected(folder: Path, records: list[Record]) -> list[str]:
+    expectations = load_expectations(folder)
+    return [item.id for item in map(expectations.apply, records) if item.unexpected]
+
+
+def test_update_merges_a_whole_profile_into_one_entry(tmp_path: Path) -> None:
+    records = grid({(s, "INT", t) for s in ("a", "bb", "ccc") for t in ("reference", "emulation")})
+    assert update(tmp_path, records, VERSIONS) == [tmp_path / "test_elementwise.toml"]
+    assert globs(tmp_path) == [("*", "INT", "a8w8-pc", "*")]
+    entry = load_expectations(tmp_path).entries[0]
+    assert entry.reason.startswith("REVIEW: off by")
+    assert entry.evidence.startswith("6 seen, first ")
+    assert entry.versions == VERSIONS
+    assert (entry.verdict, entry.stage) == (Verdict.FAIL, Stage.LOWER)
+    assert unexpected(tmp_path, records) == []
+
+
+def test_update_is_exact_for_every_set_of_failures_of_a_small_grid(tmp_path: Path) -> None:
+    ids = list(itertools.product(("a", "bb"), ("FP", "INT"), ("reference", "emulation")))
+    for number in range(0, 2 ** len(ids), 5):
+        failures = {case for bit, case in enumerate(ids) if number >> bit & 1}
+        folder = tmp_path / str(number)
+        records = grid(failures)
+        update(folder, records, VERSIONS)
+        assert unexpected(folder, records) == [], failures
+        assert len(globs(folder)) <= len(failures)
+
+
+def test_update_keeps_failures_of_different_kinds_apart(tmp_path: Path) -> None:
+    records = [
+        failing(sample="a", message="off by 3"),
+        failing(sample="b", message="no such operator"),
+        failing(sample="c", message="off by 4.5e-3"),
+    ]
+    update(tmp_path, records, VERSIONS)
+    assert sorted(globs(tmp_path)) == [
+        (sample, "INT", "none", "reference") for sample in ("a", "b", "c")
+    ]
+    assert unexpected(tmp_path, records) == []
+
+
+def test_update_is_deterministic_and_settles(tmp_path: Path) -> None:
+    records = grid({("a", "INT", "reference"), ("bb", "FP", "emulation"), ("ccc", "INT", "reference")})
+    update(tmp_path / "one", records, VERSIONS)
+    update(tmp_path / "two", records[::-1], VERSIONS)
+    one, two = (tmp_path / name / "test_elementwise.toml" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+    assert update(tmp_path / "one", records, VERSIONS) == []
+
+
+def test_update_removes_entries_that_only_matched_passes(tmp_path: Path) -> None:
+    load(tmp_path, ENTRY)
+    assert update(tmp_path, [record(profile="INT")], VERSIONS) == [tmp_path / "known.toml"]
+    assert not (tmp_path / "known.toml").exists()
+
+
+def test_update_keeps_entries_of_what_was_not_run_and_of_what_still_fails(tmp_path: Path) -> None:
+    load(tmp_path, ENTRY, ENTRY.replace('"add"', '"sub"'))
+    update(tmp_path, [failing()], VERSIONS)
+    kept = load_expectations(tmp_path).entries
+    assert [entry.case for entry in kept] == ["add", "sub"]
+    assert {entry.reason for entry in kept} == {"rescale rounds twice"}
+
+
+def test_update_narrows_an_entry_that_is_partly_wrong(tmp_path: Path) -> None:
+    load(tmp_path, ENTRY)
+    records = [
+        failing(sample="still"),
+        record(sample="mended", profile="INT"),
+        failing(sample="crashes", verdict=Verdict.CRASH, stage=Stage.RUN, message="SIGSEGV"),
+    ]
+    update(tmp_path, records, VERSIONS)
+    entries = {entry.sample: entry for entry in load_expectations(tmp_path).entries}
+    assert set(entries) == {"still", "crashes"}
+    assert entries["still"].reason == "rescale rounds twice"
+    assert entries["crashes"].reason == "REVIEW: SIGSEGV"
+    assert unexpected(tmp_path, records) == []
+
+
+def test_update_replaces_an_expired_entry_that_still_fails(tmp_path: Path) -> None:
+    load(tmp_path, ENTRY.replace("stage =", "expires = 2020-01-01\nstage ="))
+    update(tmp_path, [failing(message="off")], VERSIONS)
+    assert [entry.reason for entry in load_expectations(tmp_path).entries] == ["REVIEW: off"]
+
+
+def test_update_escapes_what_a_glob_or_toml_would_misread(tmp_path: Path) -> None:
+    records = [
+        failing(sample="x[0]*?", message='say "no"\\ \x7f \u2028 \udc80\nsecond line'),
+        record(sample="x0ab", profile="INT"),
+    ]
+    update(tmp_path, records, VERSIONS)
+    assert unexpected(tmp_path, records) == []
+    assert 'say "no"\\ \x7f' in load_expectations(tmp_path).entries[0].reason
+
+
+def test_update_refuses_a_failure_without_stage(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="without a stage"):
+        update(tmp_path, [failing(stage=None)], VERSIONS)
+
+
+def test_case_id_reads_like_the_node_id() -> None:
+    assert str(CaseId.of(record())) == f"{FILE}::add[rank1-FP-none-reference]"

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.results.records import record
+from vgf_conformance.results.record import SCHEMA_VERSION
+from vgf_conformance.results.store import ResultsWriter, read_results
+from vgf_conformance.vocabulary import UserError, Verdict
+
+RUN = json.dumps({"type": "run", "schema": SCHEMA_VERSION}) + "\n"
+
+
+def case_line(sample: str) -> str:
+    return json.dumps(record(sample=sample).to_json()) + "\n"
+
+
+def test_written_records_are_read_back(tmp_path: Path) -> None:
+    folder = tmp_path / "made" / "on the way"
+    with ResultsWriter(folder, {"host": "lab", "versions": {"torch": "2.9"}}) as writer:
+        writer.append(record(sample="a"))
+        writer.append(record(sample="b", verdict=Verdict.CRASH, log="\udc80 \x00 ünï"))
+    assert writer.path == folder / "results.jsonl"
+    for path in (folder, writer.path):
+        results = read_results([path])
+        assert [item.sample for item in results.records] == ["a", "b"]
+        assert results.records[1].log == "\udc80 \x00 ünï"
+        assert results.records[0].written
+        assert results.runs[0]["host"] == "lab"
+        assert results.runs[0]["started"]
+        assert results.warnings == []
+
+
+def test_each_record_is_on_disk_before_the_writer_closes(tmp_path: Path) -> None:
+    writer = ResultsWriter(tmp_path, {})
+    writer.append(record())
+    assert len(read_results([tmp_path]).records) == 1
+    writer.close()
+    writer.close()
+
+
+def test_each_record_is_fsynced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    with ResultsWriter(tmp_path, {}) as writer:
+        writer.append(record(sample="a"))
+        writer.append(record(sample="b"))
+    assert len(synced) == 3
+
+
+def test_a_killed_writer_leaves_what_it_wrote(tmp_path: Path) -> None:
+    program = textwrap.dedent(
+        """
+        import os, pathlib, sys, time
+        from tests.results.records import record
+        from vgf_conformance.results.store import ResultsWriter
+        writer = ResultsWriter(pathlib.Path(sys.argv[1]), {})
+        writer.append(record(sample="whole"))
+        os.write(writer._file, b'{"type":"case","id":"half')
+        print("ready", flush=True)
+        time.sleep(60)
+        """
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGKILL)
+    torn = read_results([tmp_path])
+    assert [item.sample for item in torn.records] == ["whole"]
+    assert len(torn.warnings) == 1
+    assert "results.jsonl:3: the last line is torn" in torn.warnings[0]
+
+    with ResultsWriter(tmp_path, {}) as writer:
+        writer.append(record(sample="resumed"))
+    mended = read_results([tmp_path])
+    assert [item.sample for item in mended.records] == ["whole", "resumed"]
+    assert len(mended.runs) == 2
+    assert mended.warnings == []
+
+
+@pytest.mark.parametrize("cut", range(1, len(RUN) + 1))
+def test_a_file_cut_anywhere_in_its_first_line_is_continued(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(RUN[:cut])
+    with ResultsWriter(path, {}) as writer:
+        writer.append(record())
+    results = read_results([path])
+    assert (len(results.records), results.warnings) == (1, [])
+
+
+def test_a_whole_last_line_without_newline_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(RUN + case_line("a").rstrip())
+    assert [item.sample for item in read_results([path]).records] == ["a"]
+    with ResultsWriter(path, {}) as writer:
+        writer.append(record(sample="b"))
+    assert [item.sample for item in read_results([path]).records] == ["a", "b"]
+
+
+def test_a_file_of_something_else_is_not_appended_to(tmp_path: Path) -> None:
+    path = tmp_path / "shopping.txt"
+    path.write_text("milk\n")
+    with pytest.raises(UserError, match=r"shopping\.txt:1: not JSON"):
+        ResultsWriter(path, {})
+    assert path.read_text() == "milk\n"
+
+
+def test_a_full_disk_is_a_user_error() -> None:
+    with pytest.raises(UserError, match=r"/dev/full: No space left on device.*Free space"):
+        ResultsWriter(Path("/dev/full"), {})
+
+
+def test_what_was_written_before_the_disk_filled_stays_intact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_write = os.write
+    with ResultsWriter(tmp_path, {}) as writer:
+        writer.append(record(sample="before"))
+
+        def half_a_line_then_full(file: int, data: memoryview) -> int:
+            if len(data) < 100:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return real_write(file, data[:-50])
+
+        monkeypatch.setattr(os, "write", half_a_line_then_full)
+        with pytest.raises(UserError, match="No space left"):
+            writer.append(record(sample="lost"))
+        monkeypatch.undo()
+        writer.append(record(sample="after"))
+    results = read_results([tmp_path])
+    assert [item.sample for item in results.records] == ["before", "after"]
+    assert results.warnings == []
+
+
+def test_a_read_only_folder_is_a_user_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    folder.chmod(0o500)
+    if os.access(folder, os.W_OK):  # root may write anywhere
+        def refuse(*_: object) -> int:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+        monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(UserError, match=r"cannot write .*locked/results\.jsonl.*choose another folder"):
+        ResultsWriter(folder, {})
+
+
+def test_a_file_in_the_way_of_the_folder_is_a_user_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot write results"):
+        ResultsWriter(tmp_path / "file" / "results.jsonl", {})
+
+
+def test_a_record_that_the_schema_refuses_never_reaches_the_file(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path, {}) as writer, pytest.raises(ValueError, match="seconds"):
+        writer.append(record(seconds={"run": float("nan")}))
+    assert read_results([tmp_path]).records == []
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (RUN + "{oops}\n" + case_line("a"), r":2: not JSON"),
+        (RUN + "\n" + case_line("a"), r":2: not JSON"),
+        (RUN + '{"type":"case","id":"x"}\n', r":2: \$: 'case' is a required property"),
+        (RUN + case_line("a").replace('"pass"', '"maybe"'), r":2: \$\.verdict: 'maybe' is not one of"),
+        (RUN + '"text"\n', r":2: neither a run nor a case line"),
+        (case_line("a"), r":1: a results file begins with a run line"),
+        ('{"type":"run","schema":99}\n', r":1: written with schema 99, but this version reads up to"),
+        ('{"type":"run","schema":"one"}\n', r":1: \$\.schema"),
+        (RUN + b"\xff\xfe".decode("latin-1") + "\n", r":2: not JSON"),
+    ],
+)
+def test_a_malformed_line_names_file_line_and_fault(tmp_path: Path, content: str, complaint: str) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(content, "latin-1")
+    with pytest.raises(UserError, match=r"results\.jsonl" + complaint):
+        read_results([path])
+
+
+def test_a_missing_file_is_a_user_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nowhere/results\.jsonl: No such file"):
+        read_results([tmp_path / "nowhere"])
+
+
+def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.touch()
+    assert read_results([path]).records == []
+
+
+def test_of_doubled_ids_the_last_wins(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path, {}) as writer:
+        writer.append(record(verdict=Verdict.CRASH))
+        writer.append(record())
+    results = read_results([tmp_path])
+    assert [item.verdict for item in results.records] == [Verdict.PASS]
+    assert len(results.warnings) == 1
+    assert "results.jsonl:3" in results.warnings[0]
+    assert results.records[0].id in results.warnings[0]
