@@ -1,0 +1,137 @@
+"""Everything from a bare machine: ``python3 -m pip install nox && nox -s conformance``."""
+
+from __future__ import annotations
+
+import ctypes.util
+import datetime
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.sessions = ["lint", "tests", "conformance"]
+nox.options.reuse_venv = "yes"
+
+CONSTRAINTS = "constraints.txt"
+
+#: The one environment of all sessions that need PyTorch: it is too large to have twice.
+STACK = Path(__file__).parent / ".nox" / "stack"
+
+SYSTEM_PACKAGES = ("libvulkan1", "mesa-vulkan-drivers")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, types and the import contracts; needs no PyTorch."""
+    session.install("-c", CONSTRAINTS, "-e", ".[lint]")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("mypy")
+    session.run("lint-imports", "--no-cache")
+
+
+@nox.session(venv_backend="none")
+def tests(session: nox.Session) -> None:
+    """The harness's own tests, with coverage."""
+    install_vulkan(session)
+    install_stack(session)
+    options = session.posargs or ["--cov", "--cov-report=term", "--cov-fail-under=85"]
+    run(session, "pytest", "tests", "-n", "auto", *options)
+
+
+@nox.session(venv_backend="none")
+def conformance(session: nox.Session) -> None:
+    """The smoke tier of the suites on this machine; options after ``--`` go to pytest."""
+    install_vulkan(session)
+    install_stack(session)
+    run(session, "vgf-conformance", "doctor")
+    run_suites(session, Path("reports/conformance"), "--tier", "smoke")
+
+
+@nox.session(venv_backend="none", default=False)
+def nightly(session: nox.Session) -> None:
+    """Every tier, profile, scheme and usable target, compared with the run before."""
+    install_vulkan(session)
+    install_stack(session)
+    run(session, "vgf-conformance", "doctor")
+    earlier = sorted(Path("reports").glob("20??-??-??"))
+    today = Path("reports", datetime.datetime.now(datetime.timezone.utc).date().isoformat())
+    try:
+        run_suites(session, today, "--tier", "all")
+    finally:
+        before = [folder for folder in earlier if folder != today]
+        if before:
+            run(session, "vgf-conformance", "compare", str(before[-1]), str(today))
+
+
+def run_suites(session: nox.Session, results: Path, *options: str) -> None:
+    """Run the suites into ``results`` and say where the report is, whatever came out."""
+    try:
+        run(session, "pytest", "suites", *options, "-n", "auto", "--results", str(results), *session.posargs)
+    finally:
+        for page in sorted(results.glob("*.html")):
+            session.log(f"report: {page}")
+
+
+def install_vulkan(session: nox.Session) -> None:
+    """Install the Vulkan loader and a CPU driver where they are missing and this may be done."""
+    if has_vulkan():
+        return
+    command = ["apt-get", "install", "-y", "--no-install-recommends", *SYSTEM_PACKAGES]
+    prefix = root_prefix()
+    if prefix is None or shutil.which("apt-get") is None:
+        print(
+            "A Vulkan loader and driver are missing, and installing them needs root. Run\n\n"
+            f"    sudo apt-get update && sudo {' '.join(command)}\n\n"
+            "(elsewhere than on Debian or Ubuntu: the Vulkan loader and Mesa's lavapipe), then start again.",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    quiet = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive"]
+    session.run_install(*quiet, "apt-get", "update", external=True)
+    session.run_install(*quiet, *command, external=True)
+
+
+def has_vulkan() -> bool:
+    """Whether there are a loader and a driver: lavapipe, or those that the user named."""
+    chosen = os.environ.get("VK_DRIVER_FILES") or os.environ.get("VK_ICD_FILENAMES")
+    folders = (Path(base, "vulkan/icd.d") for base in ("/etc", "/usr/local/share", "/usr/share"))
+    lavapipe = any(any(folder.glob("lvp_icd*.json")) for folder in folders)
+    return ctypes.util.find_library("vulkan") is not None and bool(chosen or lavapipe)
+
+
+def root_prefix() -> list[str] | None:
+    """Return what makes a command run as root without asking, None where nothing does."""
+    if os.geteuid() == 0:
+        return []
+    sudo = ["sudo", "-n"]
+    allowed = shutil.which("sudo") and subprocess.run([*sudo, "true"], capture_output=True).returncode == 0
+    return sudo if allowed else None
+
+
+def install_stack(session: nox.Session) -> None:
+    """Install the project and all that it needs, unless that is already so."""
+    settings = b"".join(Path(name).read_bytes() for name in ("pyproject.toml", CONSTRAINTS))
+    wanted = hashlib.sha256(settings + sys.version.encode()).hexdigest()
+    stamp = STACK / "installed"
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    session.run_install(sys.executable, "-m", "virtualenv", "--clear", str(STACK), external=True, silent=True)
+    run(session, "python", "-m", "pip", "install", "-c", CONSTRAINTS, "-e", ".[dev]")
+    stamp.write_text(wanted)
+
+
+def run(session: nox.Session, program: str, *arguments: str) -> None:
+    """Run a program of the shared environment, as if that were activated."""
+    tools = STACK / "bin"
+    session.run(
+        str(tools / program),
+        *arguments,
+        env={"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(STACK)},
+        external=True,
+    )
