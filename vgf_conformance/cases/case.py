@@ -1,0 +1,175 @@
+"""Case and Sample, and the two ways to declare an operator.
+
+    add = operator("aten.add.Tensor", torch.add, [sample("same", normal(2, 3), normal(2, 3))])
+    conv = layer("aten.convolution.default", nn.Conv2d, [sample("3x3", normal(1, 3, 8, 8), args=(3, 8, 3))])
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from vgf_conformance.cases.inputs import Draw
+
+Inputs = tuple[Any, ...]
+Configuration = tuple[str, str]
+
+#: (profile, scheme) pairs by what a case computes with.
+FLOATING: tuple[Configuration, ...] = (
+    ("FP", "none"),
+    ("INT", "a8w8-pc"),
+    ("FP+INT", "none"),
+    ("FP+INT", "a8w8-pc"),
+)
+#: As FLOATING, with per-tensor weights beside per-channel ones: for operators that have weights.
+WEIGHTED: tuple[Configuration, ...] = (*FLOATING, ("INT", "a8w8-pt"))
+#: Integer and boolean computations, which no quantiser touches.
+INTEGER: tuple[Configuration, ...] = (("FP", "none"), ("INT", "none"), ("FP+INT", "none"))
+#: Floating-point computations that the INT profile cannot express.
+FLOATING_ONLY: tuple[Configuration, ...] = (("FP", "none"), ("FP+INT", "none"))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The quantisation loss that a case accepts: SQNR of the quantised program against eager, in dB."""
+
+    sqnr_db: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One named set of inputs; ``build`` makes the module they are given to."""
+
+    name: str
+    draws: tuple[Draw | object, ...]
+    build: Callable[[], torch.nn.Module]
+
+    def module(self, seed: int) -> torch.nn.Module:
+        """The module in eval mode, its weights drawn from ``seed``."""
+        torch.manual_seed(seed)
+        return self.build().eval()
+
+    def inputs(self, seed: int) -> Inputs:
+        """The inputs drawn from ``seed`` and the sample's name, the same on every machine."""
+        generator = torch.Generator().manual_seed(seed + zlib.crc32(self.name.encode()))
+        return tuple(draw(generator) if callable(draw) else draw for draw in self.draws)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A named computation of a suite.
+
+    ``configurations`` are the (profile, scheme) pairs it is lowered for. ``delegated`` says
+    that the computation must reach a delegate; where it is False the case documents a fall
+    back to the CPU. ``lsb`` is the allowance, in quantisation steps, of the lowered program
+    against the quantised one where the computation is too deep for a propagated bound to mean
+    anything; it comes with ``lsb_reason``.
+    """
+
+    name: str
+    kind: str
+    operator: str
+    samples: tuple[Sample, ...]
+    configurations: tuple[Configuration, ...]
+    tier: str = "smoke"
+    delegated: bool = True
+    budget: Budget | None = None
+    lsb: float | None = None
+    lsb_reason: str = ""
+    calibration: Callable[[], list[Inputs]] | None = None
+    dynamic_shapes: Any = None
+    configure_quantizer: Callable[[Any], None] | None = None
+    file: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Apply(torch.nn.Module):
+    """A function as a module, with its keyword arguments fixed."""
+
+    def __init__(self, function: Callable[..., Any], keywords: dict[str, Any]) -> None:
+        super().__init__()
+        self._function = function
+        self._keywords = keywords
+
+    def forward(self, *inputs: Any) -> Any:
+        """Call the function."""
+        return self._function(*inputs, **self._keywords)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A sample as written: the operator that it belongs to turns it into a Sample."""
+
+    name: str
+    draws: tuple[Draw | object, ...]
+    args: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
+def sample(name: str, *draws: Draw | object, args: tuple[Any, ...] = (), **keywords: Any) -> Declared:
+    """A named set of inputs; ``args`` and ``keywords`` go to the layer's constructor or the function."""
+    return Declared(name, draws, args, keywords)
+
+
+#: What one int8 operator over a calibrated range keeps: about 6 dB for each of 8 bits, less the
+#: headroom of the range over the standard deviation of normal data (12 dB) and the rounding of two
+#: or three tensors. Measured over the smoke tier: 24 dB and more; a scale off by two gives under 12.
+OPERATOR_BUDGET = Budget(20.0, "int8 over the calibrated range keeps more than 20 dB in one operator")
+
+
+def operator(
+    name: str,
+    function: Callable[..., Any],
+    samples: Sequence[Declared],
+    *,
+    configurations: tuple[Configuration, ...] = FLOATING,
+    **options: Any,
+) -> Case:
+    """Declare an operator without weights; the case is named after the variable it is assigned to."""
+    made = tuple(
+        Sample(item.name, item.draws, _builder(Apply, (function, item.keywords), {})) for item in samples
+    )
+    return _case(name, made, configurations, options)
+
+
+def layer(
+    name: str,
+    module: Callable[..., torch.nn.Module],
+    samples: Sequence[Declared],
+    *,
+    configurations: tuple[Configuration, ...] = WEIGHTED,
+    **options: Any,
+) -> Case:
+    """Declare an operator that has weights: ``module`` builds it from each sample's arguments."""
+    made = tuple(Sample(item.name, item.draws, _builder(module, item.args, item.keywords)) for item in samples)
+    return _case(name, made, configurations, options)
+
+
+def model(
+    build: Callable[[], torch.nn.Module],
+    samples: Sequence[Declared],
+    *,
+    configurations: tuple[Configuration, ...] = FLOATING,
+    **options: Any,
+) -> Case:
+    """Declare a model: several operators with a purpose of their own."""
+    made = tuple(Sample(item.name, item.draws, build) for item in samples)
+    return Case("", "model", "", made, configurations, **options)
+
+
+def _case(
+    name: str, samples: tuple[Sample, ...], configurations: tuple[Configuration, ...], options: dict[str, Any]
+) -> Case:
+    options.setdefault("budget", OPERATOR_BUDGET)
+    return Case("", "operator", name, samples, configurations, **options)
+
+
+def _builder(
+    factory: Callable[..., torch.nn.Module], args: tuple[Any, ...], keywords: dict[str, Any]
+) -> Callable[[], torch.nn.Module]:
+    return lambda: factory(*args, **keywords)

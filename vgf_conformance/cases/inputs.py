@@ -1,0 +1,89 @@
+"""Generators of sample inputs: declared by shape and kind, drawn from a seed when a case runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+#: What a sample is declared with: drawn from a seeded generator when the case runs.
+Draw = Callable[[torch.Generator], object]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor to draw: ``fill`` makes it from a shape, ``arrange`` sets its memory layout."""
+
+    shape: tuple[int, ...]
+    fill: Callable[[tuple[int, ...], torch.Generator], torch.Tensor]
+    dtype: torch.dtype
+    channels_last: bool = False
+    transposed: bool = False
+
+    def __call__(self, generator: torch.Generator) -> torch.Tensor:
+        """Draw the tensor."""
+        shape = self.shape[::-1] if self.transposed else self.shape
+        tensor = self.fill(shape, generator).to(self.dtype)
+        if self.transposed:
+            tensor = tensor.permute(*reversed(range(tensor.dim())))
+        if self.channels_last:
+            tensor = tensor.contiguous(memory_format=torch.channels_last)
+        return tensor
+
+
+def normal(
+    *shape: int,
+    scale: float = 1.0,
+    dtype: torch.dtype = torch.float32,
+    channels_last: bool = False,
+    transposed: bool = False,
+) -> Tensor:
+    """Normally distributed values with standard deviation ``scale``."""
+
+    def fill(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+        return torch.randn(size, generator=generator) * scale
+
+    return Tensor(shape, fill, dtype, channels_last, transposed)
+
+
+def uniform(*shape: int, low: float = 0.0, high: float = 1.0, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Uniformly distributed values in [low, high)."""
+
+    def fill(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+        return torch.rand(size, generator=generator, dtype=torch.float64) * (high - low) + low
+
+    return Tensor(shape, fill, dtype)
+
+
+def integers(*shape: int, low: int, high: int, dtype: torch.dtype = torch.int32) -> Tensor:
+    """Uniformly distributed integers in [low, high)."""
+
+    def fill(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+        return torch.randint(low, high, size, generator=generator)
+
+    return Tensor(shape, fill, dtype)
+
+
+def booleans(*shape: int) -> Tensor:
+    """True and False with equal probability."""
+    return integers(*shape, low=0, high=2, dtype=torch.bool)
+
+
+def values(numbers: Sequence[float], *, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Exactly these numbers, as a vector."""
+
+    def fill(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+        return torch.tensor(list(numbers), dtype=torch.float64 if dtype.is_floating_point else torch.int64)
+
+    return Tensor((len(numbers),), fill, dtype)
+
+
+def special_values(dtype: torch.dtype = torch.float32) -> Tensor:
+    """Signed zeros, ones, the largest and smallest normal magnitudes, infinities and NaN."""
+    info = torch.finfo(dtype)
+    return values(
+        [0.0, -0.0, 1.0, -1.0, info.tiny, -info.tiny, info.max, -info.max, math.inf, -math.inf, math.nan],
+        dtype=dtype,
+    )

@@ -1,0 +1,170 @@
+"""Reads a VGF container: its resources, its inputs and outputs, and what each segment writes.
+
+Format: VGF 0.5 as written by the ML SDK model converter 0.11; the decoding itself is
+the VGF library's (``vgfpy``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import vgfpy
+
+#: VkFormat of a VGF tensor -> numpy dtype name (Vulkan 1.3 core, VK_ARM_tensors).
+DTYPE_OF_FORMAT: dict[int, str] = {
+    13: "uint8",
+    14: "int8",
+    74: "uint16",
+    75: "int16",
+    76: "float16",
+    98: "uint32",
+    99: "int32",
+    100: "float32",
+    111: "int64",
+    1000460000: "bool",
+    1000460001: "bfloat16",
+    1000460002: "float8_e4m3fn",
+    1000460003: "float8_e5m2",
+}
+
+ITEMSIZE: dict[str, int] = {
+    "bool": 1,
+    "uint8": 1,
+    "int8": 1,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "uint16": 2,
+    "int16": 2,
+    "float16": 2,
+    "bfloat16": 2,
+    "uint32": 4,
+    "int32": 4,
+    "float32": 4,
+    "int64": 8,
+    "float64": 8,
+}
+
+#: VK_DESCRIPTOR_TYPE_TENSOR_ARM
+_TENSOR_DESCRIPTOR = 1000460000
+
+
+@dataclass(frozen=True)
+class VgfTensor:
+    """One resource of the model resource table.
+
+    ``dtype`` is a numpy name, or ``VkFormat <n>`` where the format has none.
+    ``is_tensor`` is False for images and buffers of custom shaders.
+    """
+
+    index: int
+    category: str
+    shape: tuple[int, ...]
+    dtype: str
+    is_tensor: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensor, densely packed; 0 where the dtype is unknown."""
+        return math.prod(self.shape) * ITEMSIZE.get(self.dtype, 0)
+
+
+@dataclass(frozen=True)
+class Vgf:
+    """What a VGF file says of itself.
+
+    ``inputs`` and ``outputs`` are pairs of binding number and tensor, in model order;
+    ``written`` holds the resource indices that a segment has among its outputs.
+    """
+
+    version: tuple[int, int, int]
+    resources: tuple[VgfTensor, ...]
+    inputs: tuple[tuple[int, VgfTensor], ...]
+    outputs: tuple[tuple[int, VgfTensor], ...]
+    written: frozenset[int]
+    segments: tuple[str, ...]
+
+
+def read_vgf(data: bytes) -> Vgf:
+    """Decode a VGF file; raises ValueError saying what is wrong where it is not one."""
+    header = _header(data)
+    resources = _resources(
+        _section(
+            data, "resource table", header.GetModelResourceTableOffset(), header.GetModelResourceTableSize()
+        )
+    )
+    section = _section(
+        data, "sequence table", header.GetModelSequenceTableOffset(), header.GetModelSequenceTableSize()
+    )
+    sequence = vgfpy.CreateModelSequenceTableDecoder(section, len(section))
+    if sequence is None:
+        raise ValueError("not a valid VGF file: its sequence table does not decode")
+    segments = range(sequence.modelSequenceTableSize())
+    return Vgf(
+        version=(header.GetMajor(), header.GetMinor(), header.GetPatch()),
+        resources=resources,
+        inputs=_slots(sequence, sequence.getModelSequenceInputBindingSlotsHandle(), resources),
+        outputs=_slots(sequence, sequence.getModelSequenceOutputBindingSlotsHandle(), resources),
+        written=frozenset(
+            tensor.index
+            for segment in segments
+            for _, tensor in _slots(sequence, sequence.getSegmentOutputBindingSlotsHandle(segment), resources)
+        ),
+        segments=tuple(sequence.getSegmentType(segment).name.lower() for segment in segments),
+    )
+
+
+def _header(data: bytes) -> vgfpy.HeaderDecoder:
+    size = vgfpy.HeaderSize()
+    if len(data) < size:
+        raise ValueError(f"not a valid VGF file: {len(data)} bytes, the header alone takes {size}")
+    header = vgfpy.CreateHeaderDecoder(data, size, len(data))
+    if header is None or not header.IsValid():
+        raise ValueError("not a valid VGF file: the header does not start with the VGF magic number")
+    if not header.CheckVersion():
+        raise ValueError(
+            f"VGF version {header.GetMajor()}.{header.GetMinor()}.{header.GetPatch()} is not supported here"
+        )
+    return header
+
+
+def _section(data: bytes, name: str, offset: int, size: int) -> bytes:
+    if offset + size > len(data):
+        raise ValueError(
+            f"not a valid VGF file: the {name} ends at byte {offset + size}, the file at {len(data)}"
+        )
+    return data[offset : offset + size]
+
+
+def _resources(section: bytes) -> tuple[VgfTensor, ...]:
+    table = vgfpy.CreateModelResourceTableDecoder(section, len(section))
+    if table is None:
+        raise ValueError("not a valid VGF file: its resource table does not decode")
+    tensors = []
+    for index in range(table.size()):
+        shape = table.getTensorShape(index)
+        vk_format = table.getVkFormat(index)
+        tensors.append(
+            VgfTensor(
+                index=index,
+                category=table.getCategory(index).name.lower(),
+                shape=() if shape is None else tuple(int(size) for size in shape),
+                dtype=DTYPE_OF_FORMAT.get(vk_format, f"VkFormat {vk_format}"),
+                is_tensor=table.getDescriptorType(index) in (None, _TENSOR_DESCRIPTOR),
+            )
+        )
+    return tuple(tensors)
+
+
+def _slots(
+    sequence: vgfpy.ModelSequenceTableDecoder,
+    handle: vgfpy.BindingSlotArrayHandle_s,
+    resources: tuple[VgfTensor, ...],
+) -> tuple[tuple[int, VgfTensor], ...]:
+    slots = []
+    for slot in range(sequence.getBindingsSize(handle)):
+        index = sequence.getBindingSlotMrtIndex(handle, slot)
+        if index >= len(resources):
+            raise ValueError(f"not a valid VGF file: a binding names resource {index} of {len(resources)}")
+        slots.append((sequence.getBindingSlotBinding(handle, slot), resources[index]))
+    return tuple(slots)

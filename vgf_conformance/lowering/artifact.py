@@ -1,0 +1,62 @@
+"""The artifact: all that lowering made of one (module, inputs, profile, scheme)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.lowering.program import Program
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+
+@dataclass(frozen=True)
+class LeftoverNode:
+    """An edge operator outside every delegate, with the partitioner's reason."""
+
+    operator: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A lowered program.
+
+    ``quantised`` is the converted PT2E program, None where the scheme is ``none``.
+    ``output_scales`` gives each user output's quantisation step where it has one.
+    ``seconds`` are wall times by stage; ``versions`` those of every tool in the chain.
+    """
+
+    key: str
+    program: Program
+    quantised: Program | None
+    output_scales: tuple[float | None, ...]
+    delegates: tuple[Delegate, ...]
+    leftovers: tuple[LeftoverNode, ...]
+    pte: bytes
+    seconds: dict[str, float]
+    versions: dict[str, str]
+
+    @property
+    def nodes_delegated(self) -> int:
+        """Edge operators inside delegates."""
+        return sum(delegate.nodes for delegate in self.delegates)
+
+
+@dataclass
+class LoweringFailure(Exception):
+    """Lowering ended early: at which stage, how, and the innermost cause.
+
+    ``tosa`` is the graph that the converter rejected, where it got that far; ``log`` the
+    whole traceback or the converter's output.
+    """
+
+    verdict: Verdict
+    stage: Stage
+    finding: Finding
+    message: str
+    log: str = ""
+    tosa: bytes = b""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.message

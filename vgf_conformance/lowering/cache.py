@@ -1,0 +1,70 @@
+"""The disk cache of lowered artifacts, addressed by content.
+
+An entry is a SHA-256 of its payload followed by the payload, written to a temporary file
+and renamed: a reader sees a whole entry or none. A corrupt entry, an unreadable folder or
+a full disk costs the time of lowering again, never a result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+def default_folder() -> Path:
+    """Where the cache lies: ``VGF_CONFORMANCE_CACHE``, else the user's cache folder."""
+    chosen = os.environ.get("VGF_CONFORMANCE_CACHE")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("vgf-conformance"))
+
+
+class Cache:
+    """Stores picklable values by key in ``folder``; only what this harness wrote is ever read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._writable = True
+
+    def get(self, key: str) -> Any | None:
+        """The value stored under ``key``; None where there is none or it is corrupt."""
+        try:
+            entry = self._path(key).read_bytes()
+        except OSError:
+            return None
+        if hashlib.sha256(entry[_DIGEST:]).digest() != entry[:_DIGEST]:
+            return None
+        try:
+            return pickle.loads(entry[_DIGEST:])  # noqa: S301 - checked against its own digest
+        except (pickle.UnpicklingError, AttributeError, ImportError, EOFError, TypeError):
+            # An older release of the harness or of torch wrote it.
+            return None
+
+    def put(self, key: str, value: Any) -> None:
+        """Store ``value``; a folder that cannot be written is reported once and then left alone."""
+        if not self._writable:
+            return
+        payload = pickle.dumps(value)
+        path = self._path(key)
+        temporary = ""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(hashlib.sha256(payload).digest() + payload)
+            Path(temporary).replace(path)
+        except OSError as error:
+            if temporary:
+                Path(temporary).unlink(missing_ok=True)
+            self._writable = False
+            warnings.warn(f"the artifact cache {self._folder} takes no more entries: {error}", stacklevel=2)
+
+    def _path(self, key: str) -> Path:
+        return self._folder / key[:2] / key

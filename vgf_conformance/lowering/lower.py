@@ -1,0 +1,269 @@
+"""Lowers one module for one profile and scheme, through the backend's public API, once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import logging
+import pickle
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from executorch.backends.arm.vgf import VgfCompileSpec, VgfPartitioner
+from executorch.exir import EdgeProgramManager, to_edge_transform_and_lower
+from executorch.exir.lowered_backend_module import LoweredBackendModule
+from torch.export import ExportedProgram
+
+from vgf_conformance import __version__
+from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.lowering.artifact import Artifact, LeftoverNode, LoweringFailure
+from vgf_conformance.lowering.cache import Cache
+from vgf_conformance.lowering.causes import describe, innermost, whole
+from vgf_conformance.lowering.program import NotRepresentable, Program, Ref, operator_name, read_program
+from vgf_conformance.lowering.quantise import quantise
+from vgf_conformance.lowering.reasons import rejection_reasons
+from vgf_conformance.lowering.tensors import port_of
+from vgf_conformance.lowering.versions import versions
+from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
+
+_DEQUANTISE = "quantized_decomposed.dequantize"
+_BOUNDARY = ("quantized_decomposed.quantize", _DEQUANTISE)
+
+
+@dataclass
+class Request:
+    """What to lower. ``calibration`` is not used where the scheme is ``none``."""
+
+    module: torch.nn.Module
+    inputs: tuple[Any, ...]
+    profile: Profile
+    scheme: str
+    calibration: Sequence[tuple[Any, ...]] = ()
+    dynamic_shapes: Any = None
+    configure_quantizer: Callable[[Any], None] | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def lower(request: Request, cache: Cache | None = None) -> Artifact:
+    """Lower ``request``, or take the artifact (or the failure) from the cache.
+
+    Raises LoweringFailure.
+    """
+    with _stage(request, Stage.EXPORT, Verdict.ERROR):
+        exported = torch.export.export(request.module, request.inputs, dynamic_shapes=request.dynamic_shapes)
+    key = _key(request, exported)
+    outcome = cache.get(key) if cache else None
+    if not isinstance(outcome, (Artifact, LoweringFailure)):
+        try:
+            outcome = _lower_exported(request, exported, key)
+        except LoweringFailure as failure:
+            failure.seconds = dict(request.seconds)
+            outcome = failure
+        if cache:
+            cache.put(key, outcome)
+    if isinstance(outcome, LoweringFailure):
+        raise outcome
+    return outcome
+
+
+def _lower_exported(request: Request, exported: ExportedProgram, key: str) -> Artifact:
+    specification = VgfCompileSpec(request.profile.specification)
+    quantised: Program | None = None
+    scales: tuple[float | None, ...] = ()
+    if request.scheme != "none":
+        with _stage(request, Stage.QUANTISE, Verdict.FAIL):
+            converted = quantise(
+                exported, specification, request.scheme, request.calibration, request.configure_quantizer
+            )
+            exported = torch.export.export(converted, request.inputs, dynamic_shapes=request.dynamic_shapes)
+            quantised, _ = read_program(exported)
+            scales = output_scales(quantised)
+    with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
+        specification.dump_intermediate_artifacts_to(folder)
+        with _stage(request, Stage.LOWER, Verdict.FAIL, Path(folder)), rejection_reasons() as reasons:
+            edge = to_edge_transform_and_lower(exported, partitioner=[VgfPartitioner(specification)])
+            # to_executorch rewrites the edge program in place, so it is read first.
+            program, lowered = read_program(edge.exported_program())
+            leftovers = _leftovers(edge.exported_program(), reasons)
+            pte = edge.to_executorch().buffer
+        delegates = tuple(
+            _delegate(module, number, edge, Path(folder)) for number, module in enumerate(lowered)
+        )
+    return Artifact(
+        key=key,
+        program=program,
+        quantised=quantised,
+        output_scales=scales or (None,) * len(program.outputs),
+        delegates=delegates,
+        leftovers=leftovers,
+        pte=bytes(pte),
+        seconds=dict(request.seconds),
+        versions=versions(),
+    )
+
+
+def output_scales(program: Program) -> tuple[float | None, ...]:
+    """The quantisation step of each output that a per-tensor dequantisation makes; None for the others."""
+    steps = {step.name: step for step in program.steps}
+    scales: list[float | None] = []
+    for output in program.outputs:
+        step = steps.get(output.name) if isinstance(output, Ref) else None
+        # Operators that move data keep the step of what they move.
+        while step is not None and not step.operator.startswith(_DEQUANTISE) and _moves_data(step.operator):
+            source = step.args[0] if step.args else None
+            step = steps.get(source.name) if isinstance(source, Ref) else None
+        found = step is not None and step.operator.startswith(f"{_DEQUANTISE}_per_tensor")
+        scales.append(float(step.args[1]) if found and step is not None else None)
+    return tuple(scales)
+
+
+def _moves_data(operator: str) -> bool:
+    names = ("view", "permute", "transpose", "squeeze", "unsqueeze", "slice", "clone", "alias", "getitem", "split")
+    return any(name in operator for name in names)
+
+
+def _delegate(module: LoweredBackendModule, number: int, edge: EdgeProgramManager, folder: Path) -> Delegate:
+    vgf = bytes(module.processed_bytes)
+    tosa = next(_tosa_beside(path) for path in folder.glob("*.vgf") if path.read_bytes() == vgf)
+    call = [
+        node for node in edge.exported_program().graph.nodes if node.name.startswith("executorch_call_delegate")
+    ][number]
+    original = module.original_module.graph
+    return Delegate(
+        name=f"delegate {number}",
+        tosa=tosa.read_bytes(),
+        vgf=vgf,
+        inputs=tuple(port_of(node.meta["val"]) for node in call.args[1:]),
+        outputs=tuple(port_of(value) for value in _as_tuple(call.meta["val"])),
+        nodes=sum(node.op == "call_function" and not _is_boundary(node.target) for node in original.nodes),
+    )
+
+
+def _tosa_beside(vgf: Path) -> Path:
+    """``output_tag0.tosa.vgf`` was made from ``output_tag0_TOSA-1.0+FP.tosa``."""
+    stem = vgf.name.removesuffix(".tosa.vgf")
+    (found,) = (
+        path
+        for path in vgf.parent.glob("*.tosa")
+        if path.name.startswith(f"{stem}_TOSA-") or (stem.endswith("_") and path.name.startswith(f"{stem}TOSA-"))
+    )
+    return found
+
+
+def _leftovers(exported: ExportedProgram, reasons: dict[str, str]) -> tuple[LeftoverNode, ...]:
+    nodes = []
+    for node in exported.graph.nodes:
+        if node.op != "call_function" or node.name.startswith(("executorch_call_delegate", "getitem")):
+            continue
+        if _is_boundary(node.target):
+            continue
+        reason = reasons.get(node.name, "not supported by the TOSA partitioner")
+        nodes.append(LeftoverNode(operator_name(node.target), reason))
+    return tuple(nodes)
+
+
+def _is_boundary(target: Any) -> bool:
+    return str(getattr(target, "_op", target)).startswith(_BOUNDARY)
+
+
+def _as_tuple(value: Any) -> tuple[torch.Tensor, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _key(request: Request, exported: ExportedProgram) -> str:
+    """Everything that the artifact depends on, as one digest."""
+    digest = hashlib.sha256()
+    tensors = {**exported.state_dict, **exported.constants}
+    leaves = torch.utils._pytree.tree_leaves(request.inputs)
+    parts: list[Any] = [
+        __version__,
+        sorted(versions().items()),
+        request.profile.specification,
+        request.scheme,
+        str(exported.graph),
+        [node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"],
+        [_signature(leaf) for leaf in leaves],
+        str(request.dynamic_shapes),
+        sorted(tensors),
+    ]
+    digest.update(repr(parts).encode())
+    for name in sorted(tensors):
+        _digest_tensor(digest, tensors[name])
+    if request.scheme != "none":
+        if request.configure_quantizer is not None:
+            digest.update(request.configure_quantizer.__code__.co_code)
+            digest.update(repr(request.configure_quantizer.__code__.co_consts).encode())
+        for leaf in torch.utils._pytree.tree_leaves(list(request.calibration)):
+            _digest_tensor(digest, leaf)
+    return digest.hexdigest()
+
+
+def _signature(value: Any) -> Any:
+    return (value.dtype, value.shape, value.stride()) if isinstance(value, torch.Tensor) else value
+
+
+def _digest_tensor(digest: Any, value: Any) -> None:
+    if isinstance(value, torch.Tensor):
+        buffer = io.BytesIO()
+        pickle.dump((value.dtype, tuple(value.shape)), buffer)
+        digest.update(buffer.getvalue())
+        digest.update(value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    else:
+        digest.update(repr(value).encode())
+
+
+@contextlib.contextmanager
+def _stage(request: Request, stage: Stage, verdict: Verdict, folder: Path | None = None) -> Iterator[None]:
+    """Time a stage, keep it quiet, and turn what it raises into a LoweringFailure."""
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings(), _quiet_logging():
+            warnings.simplefilter("ignore")
+            yield
+    except LoweringFailure:
+        raise
+    except NotRepresentable as error:
+        raise LoweringFailure(
+            Verdict.UNSUPPORTED, stage, Finding.RAISED, f"the harness cannot walk this program: {error}"
+        ) from error
+    except Exception as error:
+        raise _failure(error, stage, verdict, folder) from error
+    finally:
+        request.seconds[stage.value] = request.seconds.get(stage.value, 0.0) + time.perf_counter() - start
+
+
+def _failure(error: Exception, stage: Stage, verdict: Verdict, folder: Path | None) -> LoweringFailure:
+    rejected = sorted(folder.glob("failed_model_converter_input*.tosa")) if folder else []
+    if rejected:
+        output = str(error)
+        return LoweringFailure(
+            verdict, Stage.CONVERT, Finding.RAISED, _converter_message(output), output, rejected[0].read_bytes()
+        )
+    if stage is Stage.LOWER and isinstance(innermost(error), (FileNotFoundError, PermissionError, OSError)):
+        return LoweringFailure(
+            Verdict.ERROR, Stage.CONVERT, Finding.RAISED, f"the model converter does not launch: {describe(error)}", whole(error)
+        )
+    return LoweringFailure(verdict, stage, Finding.RAISED, describe(error), whole(error))
+
+
+def _converter_message(output: str) -> str:
+    lines = [line for line in output.splitlines() if "error" in line.lower()]
+    text = lines[0].strip() if lines else "the model converter rejects the TOSA graph"
+    return f"the model converter rejects the TOSA graph: {text}"
+
+
+@contextlib.contextmanager
+def _quiet_logging() -> Iterator[None]:
+    previous = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(previous)

@@ -1,0 +1,65 @@
+"""The one interface behind which every target stands, and what can go wrong on one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+Array = NDArray[np.generic]
+
+
+@dataclass
+class Outputs:
+    """What one delegate call gave back.
+
+    ``arrays`` are in memory order (the delegate's physical shapes). ``unwritten`` maps an
+    output to the number of its elements that both runs left at their sentinels.
+    ``unrepeatable`` lists outputs whose two runs differ in a bit.
+    """
+
+    arrays: list[Array]
+    unwritten: dict[int, int] = field(default_factory=dict)
+    unrepeatable: list[int] = field(default_factory=list)
+
+
+class TargetFailure(Exception):
+    """A target did not give outputs; says with which verdict, stage and finding that is recorded.
+
+    ``log`` holds the last words of the worker process.
+    """
+
+    def __init__(self, verdict: Verdict, stage: Stage, finding: Finding, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.verdict = verdict
+        self.stage = stage
+        self.finding = finding
+        self.message = message
+        self.log = log
+
+
+class Target(Protocol):
+    """Runs the delegates of one artifact after another."""
+
+    @property
+    def name(self) -> str:
+        """The target's word in ids and records."""
+
+    @property
+    def driver(self) -> str:
+        """The Vulkan driver underneath, empty where there is none."""
+
+    def load(self, delegates: Sequence[Delegate]) -> None:
+        """Make ``delegates`` the ones that ``run`` counts; they are built on first use."""
+
+    def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
+        """Run delegate ``index`` on arrays in memory order; raises TargetFailure."""
+
+    def close(self) -> None:
+        """Give the target's process back."""

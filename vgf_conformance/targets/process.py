@@ -1,0 +1,164 @@
+"""A target in a worker process: started on demand, killed after a time limit, restarted after a crash."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.targets import vulkan
+from vgf_conformance.targets.base import Array, Outputs, TargetFailure
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+#: Seconds that one delegate call may take, building included.
+TIME_LIMIT = 120.0
+#: Characters of the worker's output kept as its last words.
+LAST_WORDS = 2000
+
+
+class ProcessTarget:
+    """A Target whose runner lives in a process of its own.
+
+    ``runner`` is ``module:Class``; ``environment`` is added to the worker's environment.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        runner: str,
+        environment: Mapping[str, str] | None = None,
+        driver: str = "",
+        time_limit: float = TIME_LIMIT,
+    ) -> None:
+        self.name = name
+        self.driver = driver
+        self._runner = runner
+        self._environment = dict(environment or {})
+        self._time_limit = time_limit
+        self._delegates: tuple[Delegate, ...] = ()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._log: BinaryIO | None = None
+
+    def load(self, delegates: Sequence[Delegate]) -> None:
+        """Make ``delegates`` current; those already loaded keep their built pipelines."""
+        if tuple(delegates) == self._delegates:
+            return
+        self._delegates = tuple(delegates)
+        if self._process is not None:
+            self._ask(("load", self._delegates))
+
+    def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
+        """Run delegate ``index``; raises TargetFailure for a refusal, a crash or a hang."""
+        if self._process is None:
+            self._start()
+            self._ask(("load", self._delegates))
+        outputs = self._ask(("run", index, list(inputs)))
+        assert isinstance(outputs, Outputs)
+        return outputs
+
+    def close(self) -> None:
+        """End the worker; the next run starts a new one."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        for resource in (self._connection, self._log):
+            if resource is not None:
+                resource.close()
+        self._process = self._connection = self._log = None
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")
+        environment = {**os.environ, **self._environment}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*sys.path, environment.get("PYTHONPATH")]))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "vgf_conformance.targets.worker", str(theirs.fileno()), self._runner],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            pass_fds=[theirs.fileno()],
+            env=environment,
+        )
+        theirs.close()
+        self._connection = Connection(ours.detach())
+
+    def _ask(self, request: tuple[Any, ...]) -> Any:
+        assert self._connection is not None
+        try:
+            self._connection.send(request)
+            if not self._connection.poll(self._time_limit):
+                raise self._hung()
+            reply = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise self._crashed() from error
+        if reply[0] == "ok":
+            return reply[1]
+        if reply[0] == "refused":
+            _, verdict, stage, finding, message = reply
+            raise TargetFailure(verdict, stage, finding, message, self._last_words())
+        raise TargetFailure(
+            Verdict.ERROR, Stage.RUN, Finding.RAISED, reply[1].strip().splitlines()[-1], reply[1]
+        )
+
+    def _hung(self) -> TargetFailure:
+        message = f"no answer within {self._time_limit:g} s: the worker was killed"
+        words = self._last_words()
+        self.close()
+        return TargetFailure(Verdict.TIMEOUT, Stage.RUN, Finding.HUNG, message, words)
+
+    def _crashed(self) -> TargetFailure:
+        assert self._process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+        status = self._process.returncode
+        words = self._last_words()
+        self.close()
+        if status is not None and status < 0:
+            what = f"the worker was ended by {signal.Signals(-status).name}"
+        else:
+            what = f"the worker ended with exit status {status}"
+        return TargetFailure(Verdict.CRASH, Stage.RUN, Finding.CRASHED, what, words)
+
+    def _last_words(self) -> str:
+        assert self._log is not None
+        self._log.flush()
+        size = os.fstat(self._log.fileno()).st_size
+        words = os.pread(self._log.fileno(), LAST_WORDS, max(0, size - LAST_WORDS))
+        return words.decode(errors="replace").strip()
+
+
+def reference_target(time_limit: float = TIME_LIMIT) -> ProcessTarget:
+    """The TOSA reference model."""
+    # The reference model starts gdb for a backtrace when it meets an invalid graph, which takes
+    # 8 to 17 s; it finds gdb through PATH.
+    return ProcessTarget(
+        "reference",
+        "vgf_conformance.targets.reference:ReferenceRunner",
+        environment={"PATH": ""},
+        time_limit=time_limit,
+    )
+
+
+def emulation_target(driver: vulkan.Driver, folder: Path, time_limit: float = TIME_LIMIT) -> ProcessTarget:
+    """The emulation layers over ``driver``; layer manifests are written into ``folder``.
+
+    Raises UserError where the layers are missing.
+    """
+    return ProcessTarget(
+        "emulation",
+        "vgf_conformance.targets.vgf_runner:VgfRunner",
+        environment=vulkan.emulation_environment(driver, folder),
+        driver=driver.name,
+        time_limit=time_limit,
+    )
