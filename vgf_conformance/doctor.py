@@ -1,0 +1,409 @@
+"""What this machine has, what is missing, and what to do about it.
+
+Nothing is believed that can be tried: the converter is launched, the reference
+model and every Vulkan driver run a small graph, each in a process of its own.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tabulate import tabulate
+
+from vgf_conformance.formats.delegate import Delegate, Port
+from vgf_conformance.targets import vulkan
+from vgf_conformance.targets.base import Target, TargetFailure
+from vgf_conformance.targets.process import emulation_target, reference_target
+from vgf_conformance.vocabulary import UserError
+
+#: What runs artifacts, and the version that the harness is made for.
+BASE_PINS = {
+    "tosa-tools": "2026.5.0",
+    "ai-ml-sdk-scenario-runner": "0.11.0",
+    "ai-ml-sdk-vgf-library": "0.11.0",
+    "ai-ml-emulation-layer-for-vulkan": "0.11.0",
+    "vulkan": "1.3.275.1",
+    "ml_dtypes": "0.5.1",
+}
+
+#: What makes artifacts. The wheel of executorch 1.5.1 does not say that it is built for torch 2.13.0.
+LOWERING_PINS = {
+    "torch": "2.13.0",
+    "executorch": "1.5.1",
+    "torchao": "0.18",
+    "ai-ml-sdk-model-converter": "0.11.0",
+}
+
+PINS = {**BASE_PINS, **LOWERING_PINS}
+
+#: The lowest Vulkan version on which the emulation layers run.
+VULKAN = (1, 3)
+EXTENSIONS = ("VK_ARM_tensors", "VK_ARM_data_graph")
+
+#: What Vulkan answers where a driver is installed but its hardware is absent.
+_NO_DEVICE = ("no device", "VkErrorIncompatibleDriver", "VkErrorInitializationFailed")
+
+#: What each ability rests on, causes before effects.
+_REFERENCE = ("tosa-tools", "reference model")
+_EMULATION = (
+    "ai-ml-sdk-scenario-runner",
+    "ai-ml-sdk-vgf-library",
+    "ml_dtypes",
+    "vulkan",
+    "emulation layers",
+    "Vulkan loader",
+    "Vulkan drivers",
+)
+_LOWERING = (*LOWERING_PINS, "model converter", "lowering stack")
+
+_SECONDS = 60.0
+
+_PIP = "python -m pip install "
+_INSTALL_VULKAN = "apt-get install -y libvulkan1 mesa-vulkan-drivers"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at: what was found, and what to do where that is not ``ok``."""
+
+    subject: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class DriverCheck:
+    """One Vulkan driver: its devices, as the probe describes them, and whether emulation ran on it.
+
+    ``present`` is False where the driver's hardware is absent, which is no fault.
+    ``reason`` says why it is not usable, or what it lacks where it is.
+    """
+
+    name: str
+    manifest: str
+    present: bool
+    usable: bool
+    reason: str = ""
+    devices: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that was found; ``abilities`` are the targets and lowering, each usable or not."""
+
+    python: Check
+    packages: tuple[Check, ...]
+    programs: tuple[Check, ...]
+    drivers: tuple[DriverCheck, ...]
+    abilities: tuple[Check, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether every target that comes with the harness can be used here."""
+        return all(ability.ok for ability in self.abilities if ability.subject != "lowering")
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that shows this diagnosis ends with."""
+        return 0 if self.healthy else 1
+
+
+def examine() -> Diagnosis:
+    """Look at this machine; takes some seconds, and raises nothing for what it finds."""
+    with (
+        tempfile.TemporaryDirectory(prefix="vgf-conformance-doctor-") as folder,
+        ThreadPoolExecutor() as pool,
+    ):
+        # Slowest first: importing the lowering stack takes longer than all else together.
+        importing = pool.submit(_check_import)
+        found = vulkan.find_drivers()
+        folders = [Path(folder, str(number)) for number in range(len(found))]
+        examining = pool.map(_check_driver, found, folders)
+        converter = pool.submit(_check_converter)
+        reference = pool.submit(_check_reference)
+        loader = pool.submit(_check_loader)
+        checks = {name: _check_package(name) for name in (*BASE_PINS, *LOWERING_PINS)}
+        packages = tuple(checks.values())
+        layers = _check_layers(Path(folder, "layers"))
+        drivers = tuple(examining)
+        programs = (reference.result(), layers, loader.result(), converter.result(), importing.result())
+    for check in (*programs, _check_drivers(drivers)):
+        checks[check.subject] = check
+    abilities = (
+        _ability("reference", checks["reference model"].ok, [checks[name] for name in _REFERENCE]),
+        _ability("emulation", checks["Vulkan drivers"].ok, [checks[name] for name in _EMULATION]),
+        # That torch of another version imports does not yet mean that it lowers.
+        _ability(
+            "lowering", all(checks[name].ok for name in _LOWERING), [checks[name] for name in _LOWERING]
+        ),
+    )
+    return Diagnosis(_check_python(), packages, programs, drivers, abilities)
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """Return the diagnosis as text for a terminal."""
+    sections = {
+        "Python": [_line(diagnosis.python)],
+        "Packages": map(_line, diagnosis.packages),
+        "Programs": map(_line, diagnosis.programs),
+        "Vulkan drivers": map(_driver_line, diagnosis.drivers)
+        if diagnosis.drivers
+        else [("✗", "none found")],
+        "What can be used here": map(_line, diagnosis.abilities),
+    }
+    text = "\n\n".join(f"{title}\n{_table(lines)}" for title, lines in sections.items())
+    cures = "\n".join(f"  {cure}" for cure in _cures(diagnosis))
+    return f"{text}\n\nTo mend\n{cures}" if cures else text
+
+
+def to_json(diagnosis: Diagnosis) -> str:
+    """Return the diagnosis as JSON, with ``healthy``."""
+    return json.dumps({"healthy": diagnosis.healthy, **asdict(diagnosis)}, indent=2)
+
+
+def _check_python() -> Check:
+    return Check(
+        "Python",
+        (3, 10) <= sys.version_info[:2] <= (3, 13),
+        f"{platform.python_version()} ({platform.machine()}, glibc {_glibc()})",
+        "the packages have wheels for Python 3.10 to 3.13: make the environment with one of these",
+    )
+
+
+def _check_package(name: str) -> Check:
+    pin = PINS[name]
+    advice = _pip(_requirement(name))
+    try:
+        found = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return Check(name, False, f"not installed ({pin} is wanted)", advice)
+    # A local version (2.13.0+cpu) is the same release, built for something.
+    release = found.partition("+")[0]
+    if release == pin or release.startswith(f"{pin}."):
+        return Check(name, True, found)
+    return Check(name, False, f"{found} ({pin} is wanted)", advice)
+
+
+def _requirement(name: str) -> str:
+    pin = PINS[name]
+    return f"'{name}=={pin}.*'" if pin.count(".") == 1 else f"{name}=={pin}"
+
+
+def _check_converter() -> Check:
+    """Launch the model converter that executorch would launch."""
+    subject = "model converter"
+    advice = _pip(_requirement("ai-ml-sdk-model-converter"))
+    program = _converter()
+    if program is None:
+        return Check(subject, False, "model-converter is not on PATH", advice)
+    answer = _launch([program, "--version"])
+    if isinstance(answer, str):
+        return Check(subject, False, f"{program}: {answer}", advice)
+    version = re.search(r"\d+\.\d+\.\d+", answer.stdout)
+    return Check(subject, True, f"{version[0] if version else 'starts'} ({program})")
+
+
+def _converter() -> str | None:
+    named = os.environ.get("MODEL_CONVERTER_PATH")
+    if named and os.access(named, os.X_OK):
+        return named
+    # The environment's own programs count even where it is not activated.
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)))
+    return shutil.which("model-converter", path=path) or shutil.which("model_converter", path=path)
+
+
+def _check_import() -> Check:
+    """Import what lowers: a package of the right version may still be broken."""
+    answer = _launch([sys.executable, "-c", "import executorch.backends.arm.vgf"])
+    if isinstance(answer, str):
+        return Check("lowering stack", False, answer, _pip(*map(_requirement, LOWERING_PINS)))
+    return Check("lowering stack", True, "torch and executorch's VGF backend import")
+
+
+def _check_reference() -> Check:
+    fault = _fault(reference_target(_SECONDS))
+    if fault:
+        return Check("reference model", False, fault, _pip(_requirement("tosa-tools")))
+    return Check("reference model", True, "runs a graph")
+
+
+def _check_layers(folder: Path) -> Check:
+    anything = vulkan.Driver("", Path(os.devnull))
+    try:
+        vulkan.emulation_environment(anything, folder)
+    except UserError as error:
+        found, _, advice = str(error).partition(": ")
+        return Check("emulation layers", False, found, advice)
+    return Check("emulation layers", True, "installed")
+
+
+def _check_loader() -> Check:
+    """Ask the loader alone, by a manifest that gives it no driver."""
+    answer = _probe(vulkan.driver_environment(vulkan.Driver("", Path(os.devnull))))
+    if isinstance(answer, str):
+        return Check("Vulkan loader", False, answer, _pip(_requirement("vulkan")))
+    if answer["loader"] is None:
+        return Check("Vulkan loader", False, answer["error"], _INSTALL_VULKAN)
+    return Check("Vulkan loader", True, answer["loader"])
+
+
+def _check_driver(driver: vulkan.Driver, folder: Path) -> DriverCheck:
+    """Describe one driver and run a graph on it through the emulation layers."""
+    fault = vulkan.manifest_fault(driver.manifest)
+    if fault:
+        return _unusable(driver, f"its manifest {fault}")
+    try:
+        answer = _probe(vulkan.emulation_environment(driver, folder))
+    except UserError as error:
+        return _unusable(driver, str(error).partition(": ")[0])
+    if isinstance(answer, str):
+        return _unusable(driver, answer)
+    if answer["error"] in _NO_DEVICE:
+        return DriverCheck(driver.name, str(driver.manifest), present=False, usable=False, reason="no device")
+    if answer["error"]:
+        return _unusable(driver, answer["error"])
+    devices = answer["devices"]
+    # What a driver lacks explains a crash, but only a run shows whether it matters.
+    lacking = [name for name, has in devices[0]["features"].items() if not has]
+    lacks = f"lacks {', '.join(lacking)}" if lacking else ""
+    fault = _below(devices[0]) or _fault(emulation_target(driver, folder, _SECONDS))
+    reason = "; ".join(filter(None, (fault, lacks)))
+    return DriverCheck(driver.name, str(driver.manifest), True, fault is None, reason, tuple(devices))
+
+
+def _check_drivers(drivers: Iterable[DriverCheck]) -> Check:
+    usable = any(driver.usable for driver in drivers)
+    found = "emulation runs" if usable else "emulation runs on none of them"
+    overrides = [name for name in vulkan.OVERRIDES if os.environ.get(name)]
+    advice = f"unset {' '.join(overrides)} (it hides the other drivers)" if overrides else _INSTALL_VULKAN
+    return Check("Vulkan drivers", usable, found, advice)
+
+
+def _unusable(driver: vulkan.Driver, reason: str) -> DriverCheck:
+    return DriverCheck(driver.name, str(driver.manifest), present=True, usable=False, reason=reason)
+
+
+def _below(device: Mapping[str, Any]) -> str | None:
+    """Return what ``device`` falls short of, None where it is enough for the emulation layers."""
+    if tuple(map(int, device["api"].split(".")))[:2] < VULKAN:
+        return f"Vulkan {device['api']} is older than {'.'.join(map(str, VULKAN))}"
+    missing = [name for name in EXTENSIONS if name not in device["extensions"]]
+    return f"the emulation layers do not add {', '.join(missing)}" if missing else None
+
+
+def _fault(target: Target) -> str | None:
+    """Run a graph of one absolute value on ``target``; return what went wrong, None for nothing."""
+    here = Path(vulkan.__file__).parent
+    port = Port((4,), "float32", (0,))
+    graph = (here / "abs.tosa").read_bytes(), (here / "abs.vgf").read_bytes()
+    values = np.array([-1.5, 2.0, 0.0, -3.0], np.float32)
+    try:
+        target.load([Delegate("abs", *graph, (port,), (port,), nodes=1)])
+        (output,) = target.run(0, [values]).arrays
+    except TargetFailure as failure:
+        # A worker that could not start has said why; after a signal the message tells more.
+        words = failure.log.splitlines()[-1:] if "exit status" in failure.message else []
+        return ": ".join([failure.message, *words])
+    finally:
+        target.close()
+    return None if np.array_equal(output, np.abs(values)) else f"wrong numbers: |{values}| gave {output}"
+
+
+def _probe(environment: Mapping[str, str]) -> dict[str, Any] | str:
+    """Return the probe's answer under ``environment``, or what became of it."""
+    command = [sys.executable, "-m", "vgf_conformance.targets.probe"]
+    answer = _launch(command, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment})
+    return answer if isinstance(answer, str) else dict(json.loads(answer.stdout))
+
+
+def _launch(
+    command: list[str], environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str] | str:
+    """Run ``command``; return the finished process, or in words why it did not succeed."""
+    try:
+        process = subprocess.run(
+            command,
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+        )
+    except OSError as error:
+        return f"does not start ({error.strerror})"
+    except subprocess.TimeoutExpired:
+        return f"no answer within {_SECONDS:g} s"
+    return process if process.returncode == 0 else _explained(process)
+
+
+def _explained(process: subprocess.CompletedProcess[str]) -> str:
+    """Return in one line why a process failed."""
+    glibc = re.search(r"GLIBC_([\d.]+)' not found", process.stderr)
+    if glibc:
+        return f"needs glibc {glibc[1]}, this machine has {_glibc()}"
+    if process.returncode < 0:
+        return f"crashed with {signal.Signals(-process.returncode).name}"
+    words = process.stderr.strip().splitlines()
+    return words[-1] if words else f"ended with exit status {process.returncode}"
+
+
+def _glibc() -> str:
+    return platform.libc_ver()[1] or "unknown"
+
+
+def _ability(subject: str, works: bool, needs: Iterable[Check]) -> Check:
+    """Return whether ``subject`` works; where it does not, the first need that failed and its cure."""
+    if works:
+        return Check(subject, True, "usable")
+    cause = next(need for need in needs if not need.ok)
+    return Check(subject, False, f"not usable: {cause.subject}: {cause.found}", cause.advice)
+
+
+def _line(check: Check) -> tuple[str, str, str]:
+    return ("✓" if check.ok else "✗", check.subject, check.found)
+
+
+def _driver_line(driver: DriverCheck) -> tuple[str, ...]:
+    if not driver.devices:
+        return ("✗" if driver.present else "-", driver.name, driver.reason)
+    device = driver.devices[0]
+    more = f" and {len(driver.devices) - 1} more" if len(driver.devices) > 1 else ""
+    version = device["driver_info"] or f"{device['driver']} {device['driver_version']}"
+    outcome = "runs a graph" if driver.usable else "not usable"
+    described = f"{device['name']}{more}, {version}, Vulkan {device['api']}: {outcome}"
+    return ("✓" if driver.usable else "✗", driver.name, f"{described}; {driver.reason}".removesuffix("; "))
+
+
+def _table(lines: Iterable[tuple[str, ...]]) -> str:
+    table = tabulate(list(lines), tablefmt="plain", disable_numparse=True)
+    return "\n".join(f"  {line.rstrip()}" for line in table.splitlines())
+
+
+def _cures(diagnosis: Diagnosis) -> list[str]:
+    """Return what to do about all that is not well, with one command for all packages."""
+    checks = (diagnosis.python, *diagnosis.packages, *diagnosis.programs, *diagnosis.abilities)
+    cures = dict.fromkeys(check.advice for check in checks if not check.ok)
+    wanted = [word for cure in cures if cure.startswith(_PIP) for word in cure.removeprefix(_PIP).split()]
+    commands = [_pip(*dict.fromkeys(wanted))] if wanted else []
+    return commands + [cure for cure in cures if not cure.startswith(_PIP)]
+
+
+def _pip(*requirements: str) -> str:
+    return _PIP + " ".join(requirements)
