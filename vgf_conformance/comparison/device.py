@@ -1,0 +1,251 @@
+"""Is the device right? Its outputs against the reference model's, delegate by delegate.
+
+A device may differ from the reference as far as both may differ from exact arithmetic,
+so the judgement is against the exact result and its bound (``propagation``); the
+reference must lie inside too, else bound or reference is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vgf_conformance.comparison import bounds, metrics
+from vgf_conformance.comparison.operators import OPERATORS
+from vgf_conformance.comparison.operators.base import Bounded
+from vgf_conformance.comparison.propagation import (
+    LAYOUT,
+    dot_product_length,
+    evaluate,
+    single_operator,
+)
+from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, storage
+from vgf_conformance.results.record import Comparison
+from vgf_conformance.vocabulary import Stage
+
+#: Beyond this many operators a propagated bound says little and costs much.
+LARGEST_PROPAGATED = 64
+
+Array = NDArray[Any]
+
+
+def judge_device(
+    graph: TosaGraph,
+    inputs: Sequence[Array],
+    actual: Sequence[Array],
+    reference: Sequence[Array],
+    *,
+    target: str,
+    delegate: str,
+) -> list[Comparison]:
+    """Judge each output of one delegate, run on ``target``, against the reference model's.
+
+    All arrays are in the graph's order and in memory layout, as the graph declares them.
+    Returns one comparison for each output that the graph or the device has; a failure of
+    one leaves the others judged. Raises ValueError where ``inputs`` or ``reference`` do
+    not fit the graph: the harness's own fault, not the device's.
+    """
+    if len(reference) != len(graph.outputs):
+        raise ValueError(f"the reference has {len(reference)} outputs, the graph {len(graph.outputs)}")
+    judge = _Judge(graph, inputs)
+    comparisons = []
+    for index in range(max(len(actual), len(graph.outputs))):
+        opinion = _misfit(graph, index, actual, reference) or judge.opinion(
+            index, actual[index], reference[index]
+        )
+        comparison = Comparison(
+            pair=f"{target}/reference",
+            stage=Stage.RUN,
+            output=index,
+            passed=opinion.passed,
+            rule=opinion.rule,
+            metrics=None,
+            headroom=opinion.headroom,
+            delegate=delegate,
+            message=opinion.message and f"output {index}{opinion.message}",
+        )
+        if opinion.measured:
+            tensor = graph.tensors[graph.outputs[index]]
+            pair = _stored(actual[index], tensor.dtype), _stored(reference[index], tensor.dtype)
+            comparison.metrics = metrics.measure(*pair, tensor.dtype)
+            comparison.histogram, comparison.histogram_unit = metrics.histogram(*pair, tensor.dtype)
+        comparisons.append(comparison)
+    return comparisons
+
+
+@dataclass(frozen=True)
+class _Opinion:
+    passed: bool
+    rule: str
+    headroom: float | None = None
+    message: str = ""
+    measured: bool = True
+
+
+def _misfit(
+    graph: TosaGraph, index: int, actual: Sequence[Array], reference: Sequence[Array]
+) -> _Opinion | None:
+    """The failure of an output that cannot be compared at all, else None."""
+    message = ""
+    if len(actual) <= index or len(graph.outputs) <= index:
+        message = f": {len(actual)} outputs, should be {len(graph.outputs)}"
+    else:
+        expected = storage(graph.tensors[graph.outputs[index]].dtype)
+        got = _stored(actual[index], graph.tensors[graph.outputs[index]].dtype)
+        if got.shape != reference[index].shape:
+            message = f": shape {list(got.shape)}, should be {list(reference[index].shape)}"
+        elif got.dtype != expected:
+            message = f": {got.dtype}, should be {expected}"
+    return _Opinion(False, "shape and dtype", message=message, measured=False) if message else None
+
+
+def _stored(data: Array, dtype: str) -> Array:
+    """``data`` as the graph's dtype, where it came as raw bits of its width (bfloat16)."""
+    stored = storage(dtype)
+    raw = data.dtype.kind in "uV" and data.dtype.itemsize == stored.itemsize and dtype in bounds.FORMATS
+    return data.view(stored) if raw else data
+
+
+def signal_budget(dtype: str) -> float:
+    """Decibels of SQNR that a graph without a bound must keep: 100 dB in fp32.
+
+    Rounding once costs about 6.02 dB (fraction + 1) below the signal: 144 dB in fp32, of
+    which 100 dB leave 30 % of the bits to accumulation. The same share of the narrower
+    formats' bits gives 100 dB (fraction + 1) / 24: 45.8 dB in fp16, 33.3 dB in bf16.
+    """
+    return 100.0 * (bounds.FORMATS[dtype].fraction + 1) / 24
+
+
+class _Judge:
+    """The judgements of one run of one graph, which share one propagation."""
+
+    def __init__(self, graph: TosaGraph, inputs: Sequence[Array]) -> None:
+        self.graph = graph
+        self.inputs = inputs
+        self.version = bounds.version_of(graph.version)
+        self.single = single_operator(graph)
+        self.propagated: dict[str, Bounded] | None = None
+
+    def opinion(self, index: int, actual: Array, reference: Array) -> _Opinion:
+        tensor = self.graph.tensors[self.graph.outputs[index]]
+        actual, reference = _stored(actual, tensor.dtype), _stored(reference, tensor.dtype)
+        rule = self._rule(tensor)
+        if actual.tobytes() == reference.tobytes():
+            return _Opinion(True, rule, 0.0)
+        if rule == "exact":
+            return _verdict(rule, actual != reference, actual, reference, np.inf)
+        if not rule.startswith("tosa"):
+            return _by_signal(rule, tensor.dtype, actual, reference)
+        if tensor.dtype in bounds.FORMATS:
+            return self._by_bound(rule, tensor, actual, reference)
+        return _by_distance(rule, self._bounded(tensor), actual, reference)
+
+    def _rule(self, tensor: TosaTensor) -> str:
+        names = [operator.name for operator in self.graph.operators if operator.name not in LAYOUT]
+        if tensor.dtype not in bounds.FORMATS and _deterministic(self.graph):
+            return "exact"
+        if len(names) > LARGEST_PROPAGATED or not OPERATORS.keys() >= set(names):
+            return _signal_rule(tensor.dtype)
+        return f"tosa-{self.version} {self.single or 'propagated'}"
+
+    def _bounded(self, tensor: TosaTensor) -> Bounded:
+        if self.propagated is None:
+            self.propagated = evaluate(self.graph, self.inputs, requantised=False)
+        return self.propagated[tensor.name]
+
+    def _by_bound(self, rule: str, tensor: TosaTensor, actual: Array, reference: Array) -> _Opinion:
+        """Judge floats by the exact result and its bound."""
+        exact, dtype = self._bounded(tensor), tensor.dtype
+        if not bounds.within(reference, exact.value, exact.error, dtype).all():
+            opinion = _by_signal(_signal_rule(dtype), dtype, actual, reference)
+            doubt = (
+                ": the reference lies outside the propagated bound, so one of the two is off; judged by SQNR"
+            )
+            return _Opinion(opinion.passed, opinion.rule, opinion.headroom, opinion.message or doubt)
+        inside = bounds.within(actual, exact.value, exact.error, dtype)
+        if self.single is None:
+            inside &= _same_class(actual, reference) | np.isfinite(exact.error)
+        used = bounds.headroom(actual, exact.value, exact.error, dtype)
+        length = dot_product_length(self.graph, self._bounded_all()) if inside.all() else None
+        if length is None:
+            return _verdict(rule, ~inside, actual, reference, used)
+        share = bounds.dot_product_variance(actual, exact.value, exact.error, length, self.version, dtype)
+        if share > 1:
+            text = f": errors within the bound, but {share:.3g} times the allowed sum of squares"
+            return _Opinion(False, rule, share, text)
+        return _Opinion(True, rule, max(used, share))
+
+    def _bounded_all(self) -> dict[str, Bounded]:
+        assert self.propagated is not None  # noqa: S101 - _bounded came first
+        return self.propagated
+
+
+def _deterministic(graph: TosaGraph) -> bool:
+    """Whether TOSA leaves a device no choice: no float tensors, no inexact rounding."""
+    floating = any(tensor.dtype in bounds.FORMATS for tensor in graph.tensors.values())
+    rounding = {operator.attributes.get("rounding_mode") for operator in graph.operators}
+    return not floating and "INEXACT_ROUND" not in rounding
+
+
+def _signal_rule(dtype: str) -> str:
+    return f"sqnr >= {signal_budget(dtype):.4g} dB" if dtype in bounds.FORMATS else "<= 1 LSB"
+
+
+def _by_signal(rule: str, dtype: str, actual: Array, reference: Array) -> _Opinion:
+    """Judge without a bound: floats by SQNR and by NaN and infinity at the same places, integers by 1 LSB."""
+    if dtype not in bounds.FORMATS:
+        gap = np.abs(actual.astype(np.float64) - reference.astype(np.float64))
+        return _verdict(rule, gap > 1, actual, reference, float(gap.max(initial=0.0)))
+    same = _same_class(actual, reference)
+    if not same.all():
+        return _verdict(rule, ~same, actual, reference, np.inf)
+    finite = np.isfinite(reference.astype(np.float64))
+    got = metrics.sqnr(actual[finite].astype(np.float64), reference[finite].astype(np.float64))
+    if got is None or got >= signal_budget(dtype):
+        # The noise's share of the allowed one, as an amplitude.
+        return _Opinion(True, rule, 0.0 if got is None else 10 ** ((signal_budget(dtype) - got) / 20))
+    return _Opinion(
+        False, rule, None, f": SQNR {got:.4g} dB" + _worst(actual != reference, actual, reference)
+    )
+
+
+def _by_distance(rule: str, exact: Bounded, actual: Array, reference: Array) -> _Opinion:
+    """Judge integers and bools downstream of floats or of inexact rounding."""
+    gap = np.abs(actual.astype(np.float64) - exact.value)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        used = np.where(gap > 0, gap / exact.error, 0.0)
+    return _verdict(rule, gap > exact.error, actual, reference, float(used.max(initial=0.0)))
+
+
+def _same_class(actual: Array, reference: Array) -> NDArray[np.bool_]:
+    """Whether NaN meets NaN, an infinity its like and a number a number."""
+    first, second = actual.astype(np.float64), reference.astype(np.float64)
+    infinite = np.isinf(first) | np.isinf(second)
+    return np.where(infinite, first == second, np.isnan(first) == np.isnan(second))
+
+
+def _verdict(rule: str, wrong: NDArray[np.bool_], actual: Array, reference: Array, used: float) -> _Opinion:
+    if not wrong.any():
+        return _Opinion(True, rule, used)
+    return _Opinion(False, rule, used, _worst(wrong, actual, reference))
+
+
+def _worst(wrong: NDArray[np.bool_], actual: Array, reference: Array) -> str:
+    """The end of a message: how many are wrong, and the farthest from the reference."""
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(actual.astype(np.float64) - reference.astype(np.float64))
+    gap = np.where(wrong, np.where(np.isnan(gap), np.inf, gap), -1.0)
+    index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(gap)), gap.shape))
+    count = np.count_nonzero(wrong)
+    return (
+        f", {count} of {actual.size} elements, worst at {list(index)}: "
+        f"{_number(actual[index])}, should be {_number(reference[index])}"
+    )
+
+
+def _number(value: Any) -> str:
+    return f"{float(value):.6g}" if np.asarray(value).dtype.kind not in "iub" else str(value)

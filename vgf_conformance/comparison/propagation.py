@@ -1,0 +1,154 @@
+"""A TOSA graph in exact arithmetic, with a bound on what a conforming implementation may give.
+
+Values are fp64, int64 or bool; they never saturate to a narrow float's infinity. The
+error beside each element is the sum of what its operands' errors can do and what the
+operator itself may add (``bounds``). A graph of one operator gets the specification's
+own bound; for longer ones this is a worst case, which grows with depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vgf_conformance.comparison import bounds
+from vgf_conformance.comparison.operators import OPERATORS
+from vgf_conformance.comparison.operators.base import Bounded, Call, Operator
+from vgf_conformance.comparison.operators.dot import DOT_PRODUCTS
+from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, TosaTensor, storage
+
+#: Operators that only move or hold data: a graph's rule is named without them.
+LAYOUT = frozenset(
+    {"CONST", "CONST_SHAPE", "CONCAT", "IDENTITY", "RESHAPE", "REVERSE", "SLICE", "TILE", "TRANSPOSE"}
+)
+
+
+class NotCovered(Exception):
+    """An operator whose meaning is not known here; the message is its name."""
+
+
+def propagate(
+    graph: TosaGraph,
+    inputs: Sequence[NDArray[Any]],
+    *,
+    rounded_constants: bool = False,
+    requantised: bool = True,
+) -> list[Bounded]:
+    """Run ``graph`` on ``inputs`` (in the graph's order, as stored) and bound its outputs.
+
+    ``rounded_constants`` gives every floating CONST an error of half an ULP: for a
+    comparison with a program whose constants the compiler folded and rounded.
+    ``requantised`` grants 1 LSB to each integer rounding that loses bits: for a
+    comparison with a quantised program, which rounds scales its own way; a device must
+    round as TOSA says.
+    Raises NotCovered for an unknown operator, ValueError where the inputs do not fit.
+    """
+    known = evaluate(graph, inputs, rounded_constants=rounded_constants, requantised=requantised)
+    return [known[name] for name in graph.outputs]
+
+
+def evaluate(
+    graph: TosaGraph,
+    inputs: Sequence[NDArray[Any]],
+    *,
+    rounded_constants: bool = False,
+    requantised: bool = True,
+) -> dict[str, Bounded]:
+    """As propagate, but every tensor of the graph by name."""
+    known = dict(zip(graph.inputs, _inputs(graph, inputs), strict=True))
+    for operator in graph.operators:
+        for name in operator.outputs:
+            if operator.name in ("CONST", "CONST_SHAPE"):
+                known[name] = _constant(graph.tensors[name], rounded_constants)
+            else:
+                known[name] = _apply(_meaning(operator), _call(operator, graph, known, requantised))
+    return known
+
+
+def single_operator(graph: TosaGraph) -> str | None:
+    """The name of the graph's only operator that computes, or None where there are none or several."""
+    names = [operator.name for operator in graph.operators if operator.name not in LAYOUT]
+    return names[0] if len(names) == 1 else None
+
+
+def _inputs(graph: TosaGraph, inputs: Sequence[NDArray[Any]]) -> list[Bounded]:
+    if len(inputs) != len(graph.inputs):
+        raise ValueError(f"{len(inputs)} inputs for a graph of {len(graph.inputs)}")
+    return [exactly(data, graph.tensors[name].dtype) for name, data in zip(graph.inputs, inputs, strict=True)]
+
+
+def exactly(data: NDArray[Any], dtype: str) -> Bounded:
+    """``data``, stored as ``dtype``, with no error."""
+    if dtype in bounds.FORMATS:
+        stored = data.view(storage(dtype)) if data.dtype.kind in "uV" else data
+        value: NDArray[Any] = stored.astype(np.float64)
+    else:
+        value = data.astype(np.bool_ if dtype == "bool" else np.int64)
+    return Bounded(value, np.zeros(value.shape), dtype)
+
+
+def _constant(tensor: TosaTensor, rounded: bool) -> Bounded:
+    if tensor.data is None:
+        raise ValueError(f"constant {tensor.name} has no data")
+    constant = exactly(tensor.data, tensor.dtype)
+    if rounded and constant.floating:
+        return Bounded(constant.value, bounds.ulp(constant.value, 0.5, tensor.dtype), tensor.dtype)
+    return constant
+
+
+def dot_product_length(graph: TosaGraph, known: dict[str, Bounded]) -> int | None:
+    """ksb of a graph whose only operator is a floating dot product and whose layout keeps each result.
+
+    None for any other graph; ``known`` comes from evaluate.
+    """
+    computing = [operator for operator in graph.operators if operator.name in DOT_PRODUCTS]
+    if single_operator(graph) not in DOT_PRODUCTS:
+        return None
+    call = _call(computing[0], graph, known, requantised=False)
+    sizes = {known[name].value.size for name in (*graph.outputs, *computing[0].outputs)}
+    return DOT_PRODUCTS[call.name](call).ksb(call.dtype) if call.floating and len(sizes) == 1 else None
+
+
+def _meaning(operator: TosaOperator) -> Operator:
+    meaning = OPERATORS.get(operator.name)
+    if meaning is None or len(operator.outputs) != 1:
+        raise NotCovered(operator.name)
+    return meaning
+
+
+def _call(operator: TosaOperator, graph: TosaGraph, known: dict[str, Bounded], requantised: bool) -> Call:
+    operands = tuple(known[name] for name in operator.inputs)
+    if operator.name not in LAYOUT:
+        operands = tuple(map(_as_read, operands))
+    output = graph.tensors[operator.outputs[0]]
+    version = bounds.version_of(graph.version)
+    return Call(
+        operator.name, operator.attributes, operands, output.shape, output.dtype, version, requantised
+    )
+
+
+def _apply(meaning: Operator, call: Call) -> Bounded:
+    with np.errstate(all="ignore"):
+        result = meaning(call)
+    # What is NaN in exact arithmetic must be NaN everywhere: no error beside it.
+    return Bounded(result.value, np.where(_nan(result.value), 0.0, result.error), result.dtype)
+
+
+def _as_read(tensor: Bounded) -> Bounded:
+    """A float tensor as the next operator may find it: flushed to zero, or overflown."""
+    form = bounds.FORMATS.get(tensor.dtype)
+    if form is None:
+        return tensor
+    size = np.abs(tensor.value)
+    with np.errstate(invalid="ignore"):
+        flushed = (size > 0) & (size - tensor.error < form.normal_min)
+        overflown = np.isfinite(size) & (size + tensor.error > form.normal_max)
+    error = np.where(flushed, np.maximum(tensor.error, size), tensor.error)
+    return Bounded(tensor.value, np.where(overflown, np.inf, error), tensor.dtype)
+
+
+def _nan(value: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.isnan(value) if value.dtype == np.float64 else np.zeros(value.shape, np.bool_)

@@ -1,0 +1,234 @@
+"""Read a serialized TOSA graph (flatbuffers, ``*.tosa``) into plain Python and numpy.
+
+The flatbuffers accessors that come with tosa-tools (package ``tosa``) are read
+generically: a vector field has the companion methods ``XAsNumpy`` and ``XLength``,
+a scalar field has none, so that a new operator's attributes need no code here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+#: TOSA's name of an element type -> ours: a numpy name, or the name that TOSA alone has.
+_DTYPES = {
+    "BOOL": "bool",
+    "INT4": "int4",
+    "INT8": "int8",
+    "INT16": "int16",
+    "INT32": "int32",
+    "INT48": "int48",
+    "INT64": "int64",
+    "FP32": "float32",
+    "FP16": "float16",
+    "BF16": "bfloat16",
+    "SHAPE": "shape",
+    "FP8E4M3": "float8_e4m3fn",
+    "FP8E5M2": "float8_e5m2",
+}
+
+#: Attributes whose number names a member of one of the schema's enumerations.
+_ENUMERATIONS = {
+    "nan_mode": "NanPropagationMode",
+    "rounding_mode": "RoundingMode",
+    "mode": "ResizeMode",
+    "acc_type": "DType",
+}
+
+_CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
+
+
+@dataclass(frozen=True)
+class TosaTensor:
+    """A tensor or shape of the graph; ``data`` is its content where it is constant.
+
+    ``dtype`` is a numpy name, or ``int4``, ``int48`` or ``shape``, whose data comes
+    as int8, int64 and int64.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    data: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class TosaOperator:
+    """One operator; inputs and outputs name tensors of the graph.
+
+    Enumerations among the attributes are given by name (``acc_type`` in our dtype
+    names), and CLAMP's ``min_val`` and ``max_val`` as numbers.
+    """
+
+    name: str
+    attributes: dict[str, Any]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TosaGraph:
+    """A graph of one basic block, operators in an order in which they can run."""
+
+    version: str
+    tensors: dict[str, TosaTensor]
+    operators: tuple[TosaOperator, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def operator_counts(self) -> dict[str, int]:
+        """How often each operator occurs, by name; constants are left out."""
+        names = (operator.name for operator in self.operators if operator.name not in _CONSTANTS)
+        return dict(sorted(Counter(names).items()))
+
+
+def read_graph(data: bytes) -> TosaGraph:
+    """Read a TOSA flatbuffer.
+
+    Raises ValueError ("not a TOSA flatbuffer: ...") on corrupt data, and ValueError
+    where the graph has control flow: the backend emits one region of one block, and
+    only such graphs are read.
+    """
+    if data[4:8] != b"TOSA":
+        raise ValueError(f"not a TOSA flatbuffer: file identifier is {data[4:8]!r}")
+    try:
+        root = _schema("TosaGraph").GetRootAs(bytearray(data))
+        blocks = [block for region in _items(root, "Regions") for block in _items(region, "Blocks")]
+        version = _version(root.Version())
+        graph = _graph(blocks[0], version) if len(blocks) == 1 else None
+    except Exception as error:  # flatbuffers does not verify: anything may be raised on corrupt data
+        raise ValueError(f"not a TOSA flatbuffer: {type(error).__name__}: {error}") from error
+    if graph is None:
+        raise ValueError(
+            f"TOSA graph with control flow ({len(blocks)} blocks): only graphs of one block are supported"
+        )
+    return graph
+
+
+def _graph(block: Any, version: str) -> TosaGraph:
+    tensors = {tensor.name: tensor for tensor in map(_tensor, _items(block, "Tensors"))}
+    tensors |= {shape.name: shape for shape in map(_shape, _items(block, "Shapes"))}
+    operators = tuple(_operator(item, tensors) for item in _items(block, "Operators"))
+    graph = TosaGraph(version, tensors, operators, _names(block, "Inputs"), _names(block, "Outputs"))
+    used = {name for operator in operators for name in operator.inputs + operator.outputs}
+    unknown = used.union(graph.inputs, graph.outputs) - tensors.keys()
+    if unknown:
+        raise ValueError(f"tensors used but not declared: {', '.join(sorted(unknown))}")
+    return graph
+
+
+def _version(version: Any) -> str:
+    text = f"{version._Major()}.{version._Minor()}.{version._Patch()}"
+    return f"{text}-draft" if version._Draft() else text
+
+
+def _tensor(item: Any) -> TosaTensor:
+    shape = tuple(int(item.Shape(axis)) for axis in range(item.ShapeLength()))
+    dtype = _dtype(item.Type())
+    data = None if item.DataLength() == 0 else _decode(item.DataAsNumpy().tobytes(), dtype, shape)
+    return TosaTensor(item.Name().decode(), shape, dtype, data)
+
+
+def _shape(item: Any) -> TosaTensor:
+    shape = (int(item.Rank()),)
+    data = item.DataAsNumpy().tobytes() if item.DataLength() else b""
+    # A shape of rank 0 is constant too, and serialized as one unused number.
+    constant = bool(data) or shape == (0,)
+    content = _decode(data, "shape", shape) if constant else None
+    return TosaTensor(item.Name().decode(), shape, "shape", content)
+
+
+def _operator(item: Any, tensors: dict[str, TosaTensor]) -> TosaOperator:
+    inputs = _names(item, "Inputs")
+    attributes = _attributes(item)
+    for bound in {"min_val", "max_val"} & attributes.keys():
+        attributes[bound] = _decode(attributes[bound].tobytes(), tensors[inputs[0]].dtype, ()).item()
+    return TosaOperator(_member("Op", item.Op()), attributes, inputs, _names(item, "Outputs"))
+
+
+def _attributes(item: Any) -> dict[str, Any]:
+    kind = _member("Attribute", item.AttributeType())
+    if kind == "NONE":
+        return {}
+    table = _schema(kind)()
+    table.Init(item.Attribute().Bytes, item.Attribute().Pos)
+    methods = {name for name in dir(table) if re.fullmatch(r"[A-Z]\w*", name) and name != "Init"}
+    vectors = {name.removesuffix("AsNumpy") for name in methods if name.endswith("AsNumpy")}
+    helpers = {name + end for name in vectors for end in ("AsNumpy", "Length", "IsNone")}
+    scalars = {name for name in methods - vectors - helpers if not name.startswith(("GetRootAs", kind))}
+    found = {_snake(name): _scalar(_snake(name), getattr(table, name)()) for name in sorted(scalars)}
+    return found | {_snake(name): _vector(_snake(name), table, name) for name in sorted(vectors)}
+
+
+def _scalar(name: str, value: Any) -> Any:
+    if name == "acc_type":
+        return _dtype(value)
+    if name in _ENUMERATIONS:
+        return _member(_ENUMERATIONS[name], value)
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _vector(name: str, table: Any, method: str) -> Any:
+    length = getattr(table, f"{method}Length")()
+    values = getattr(table, f"{method}AsNumpy")() if length else np.zeros(0, np.uint8)
+    return values if values.dtype == np.uint8 else tuple(int(value) for value in values)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _decode(data: bytes, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    count = math.prod(shape)
+    if dtype == "int4":
+        packed = np.frombuffer(data, np.uint8)
+        nibbles = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1)
+        values: NDArray[Any] = np.where(nibbles > 7, nibbles.astype(np.int8) - 16, nibbles).astype(np.int8)
+    elif dtype == "int48":
+        # Six bytes each, little endian: sign-extended by an arithmetic shift of the upper six of eight.
+        wide = np.zeros((len(data) // 6, 8), np.uint8)
+        wide[:, 2:] = np.frombuffer(data, np.uint8)[: len(wide) * 6].reshape(-1, 6)
+        values = wide.view("<i8").reshape(-1) >> 16
+    else:
+        values = np.frombuffer(data[: count * storage(dtype).itemsize], storage(dtype))
+    return values[:count].reshape(shape)
+
+
+def storage(dtype: str) -> np.dtype[Any]:
+    """The numpy dtype whose arrays hold tensors of ``dtype``; raises TypeError for an unknown name."""
+    wider = {"shape": "int64", "int48": "int64", "int4": "int8"}
+    if hasattr(ml_dtypes, dtype) and dtype not in wider:
+        return np.dtype(getattr(ml_dtypes, dtype))
+    return np.dtype(wider.get(dtype, dtype))
+
+
+def _dtype(number: int) -> str:
+    name = _member("DType", number)
+    return _DTYPES.get(name, name.lower())
+
+
+def _member(enumeration: str, number: int) -> str:
+    for name, value in vars(_schema(enumeration)).items():
+        if value == number and not name.startswith("_"):
+            return str(name)
+    raise ValueError(f"{number} is no {enumeration}")
+
+
+def _schema(table: str) -> Any:
+    return getattr(importlib.import_module(f"tosa.{table}"), table)
+
+
+def _items(table: Any, field: str) -> list[Any]:
+    return [getattr(table, field)(index) for index in range(getattr(table, f"{field}Length")())]
+
+
+def _names(table: Any, field: str) -> tuple[str, ...]:
+    return tuple(name.decode() for name in _items(table, field))
