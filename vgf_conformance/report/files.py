@@ -1,0 +1,39 @@
+"""The files that a run leaves for its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from vgf_conformance.report.html import html_report
+from vgf_conformance.report.junit import junit_report
+from vgf_conformance.report.matrix import matrix_report
+from vgf_conformance.report.tolerance import tolerance_report
+from vgf_conformance.results.merge import Results
+from vgf_conformance.vocabulary import UserError
+
+REPORTS: dict[str, Callable[[Results], str]] = {
+    "matrix.md": matrix_report,
+    "tolerance.md": tolerance_report,
+    "junit.xml": junit_report,
+    "report.html": html_report,
+}
+
+
+def write_reports(results: Results, folder: Path) -> list[Path]:
+    """Write every report into ``folder`` and return their paths.
+
+    Takes any record: what is missing is left blank, and what is too long is cut. Raises
+    UserError where the folder cannot be written.
+    """
+    paths = []
+    for name, report in REPORTS.items():
+        path = folder / name
+        content = report(results).encode("utf-8", "replace")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise UserError(f"cannot write the report {path}: {error.strerror or error}") from error
+        paths.append(path)
+    return paths

@@ -1,0 +1,104 @@
+"""report.html: one self-contained page that shows the whole run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from importlib import resources
+from typing import Any
+
+from vgf_conformance.comparison.metrics import HISTOGRAM_EDGES
+from vgf_conformance.report.tally import (
+    clipped,
+    columns,
+    duration,
+    environment,
+    notes,
+    started,
+    timespan,
+)
+from vgf_conformance.results.merge import Results
+from vgf_conformance.results.record import Comparison, Record
+
+#: What the page knows of a record, in the order of its rows.
+FIELDS = [
+    *("id", "name", "file", "case", "sample", "kind", "operator", "tier"),
+    *("profile", "scheme", "target", "driver"),
+    *("verdict", "stage", "finding", "message", "expected", "unexpected", "expectation_note"),
+    *("comparisons", "delegates", "leftovers", "notes", "seconds", "artifact", "repro", "log"),
+]
+
+
+def html_report(results: Results) -> str:
+    """The page: the template with the results as JSON in it, which a script shows."""
+    template = resources.files(__package__).joinpath("template.html").read_text("utf-8")
+    # "<" would let a record's text end the script element that holds the data.
+    data = json.dumps(_page(results), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return template.replace("@DATA@", data)
+
+
+def _page(results: Results) -> dict[str, Any]:
+    pool = _Pool()
+    return {
+        "started": started(results),
+        "duration": timespan(duration(results)),
+        "environment": environment(results),
+        "notes": notes(results),
+        "columns": columns(results.records),
+        "edges": HISTOGRAM_EDGES,
+        "fields": FIELDS,
+        "rows": [_row(record, pool) for record in results.records],
+        "pool": pool.values,
+    }
+
+
+class _Pool:
+    """Values that are stored once and named by number: most texts and delegates repeat."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, value: Any) -> int:
+        key = json.dumps(value, sort_keys=True)
+        if key not in self._places:
+            self._places[key] = len(self.values)
+            self.values.append(value)
+        return self._places[key]
+
+
+def _row(record: Record, pool: _Pool) -> list[int]:
+    values = {
+        **record.to_json(),
+        "name": record.name,
+        "file": record.suite_file,
+        "message": clipped(record.message, 4000),
+        "log": clipped(record.log, 8000),
+        "repro": record.repro.replace(record.id, "\0"),
+        "comparisons": [pool.place(_comparison(item)) for item in record.comparisons],
+        "seconds": {stage: _rounded(value) for stage, value in record.seconds.items()},
+    }
+    return [pool.place(values[name]) for name in FIELDS]
+
+
+#: Metrics that the page does not show.
+_UNSHOWN = {"max_rel", "cosine", "nonfinite_mismatches", "zero_sign_mismatches"}
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    """A comparison, rounded, without what is empty and with the metrics beside the rest."""
+    values = {**dataclasses.asdict(comparison), "stage": comparison.stage.value}
+    values.update(values.pop("metrics") or {})
+    values["message"] = clipped(comparison.message, 1000)
+    return {
+        name: _rounded(value)
+        for name, value in values.items()
+        if name not in _UNSHOWN and value not in (None, "", [])
+    }
+
+
+def _rounded(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.4g}") if math.isfinite(value) else str(value)

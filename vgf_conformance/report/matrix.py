@@ -1,0 +1,121 @@
+"""matrix.md: what was covered and what came of it."""
+
+from __future__ import annotations
+
+from vgf_conformance.report import markdown
+from vgf_conformance.report.tally import (
+    NOTHING,
+    Column,
+    Tally,
+    columns,
+    duration,
+    environment,
+    explanation,
+    grouped,
+    notes,
+    outcome,
+    row_name,
+    seconds,
+    stage_counts,
+    started,
+    timespan,
+    verdict_counts,
+)
+from vgf_conformance.results.merge import Results
+from vgf_conformance.results.record import Record
+from vgf_conformance.vocabulary import Verdict
+
+
+def matrix_report(results: Results) -> str:
+    """The coverage matrix as Markdown, with every verdict that is not a plain pass."""
+    records = sorted(results.records, key=lambda record: record.id)
+    return markdown.document(
+        "Coverage matrix",
+        ("Environment", _environment(results)),
+        ("Totals", _totals(records)),
+        ("Operators", _operators([record for record in records if record.kind == "operator"])),
+        ("Models", _models([record for record in records if record.kind != "operator"])),
+        ("Unexpected verdicts", _unexpected(records)),
+        ("Expected failures", _expected(records)),
+        ("Failures by stage", _stages(records)),
+        ("Not run, and other notes", "\n".join(f"- {markdown.inline(note)}" for note in notes(results))),
+    )
+
+
+def _environment(results: Results) -> str:
+    facts = {
+        "started": started(results) or NOTHING,
+        "duration": timespan(duration(results)),
+        **environment(results),
+    }
+    return markdown.table(facts.items(), ["", ""])
+
+
+def _totals(records: list[Record]) -> str:
+    by_verdict = grouped(records, lambda record: record.verdict)
+    rows: list[list[object]] = [
+        [verdict.value, count, sum(record.unexpected for record in by_verdict[verdict])]
+        for verdict, count in verdict_counts(records).items()
+    ]
+    rows.append(["all", len(records), sum(record.unexpected for record in records)])
+    return markdown.table(rows, ["verdict", "cases", "unexpected"])
+
+
+def _operators(records: list[Record]) -> str:
+    """One table for each suite file, all with the same columns."""
+    shown = columns(records)
+    return "\n\n".join(
+        f"### {markdown.inline(file)}\n\n" + _coverage(members, shown)
+        for file, members in grouped(records, lambda record: record.suite_file).items()
+    )
+
+
+def _coverage(records: list[Record], shown: list[Column]) -> str:
+    rows = []
+    for name, members in sorted(grouped(records, row_name).items()):
+        found = {column: str(Tally.of(cell)) for column, cell in grouped(members, Column.of).items()}
+        rows.append([name, *(found.get(column, NOTHING) for column in shown)])
+    return markdown.table(rows, ["operator", *map(str, shown)])
+
+
+def _models(records: list[Record]) -> str:
+    def row(record: Record) -> list[str]:
+        inside = sum(delegate.nodes for delegate in record.delegates)
+        outside = sum(leftover.count for leftover in record.leftovers)
+        return [
+            record.case,
+            record.sample,
+            *Column.of(record),
+            f"{inside}/{inside + outside} in {len(record.delegates)}",
+            outcome(record) + (" ✗" if record.unexpected else ""),
+            timespan(seconds(record)),
+        ]
+
+    headers = ["model", "sample", "profile", "scheme", "target", "nodes in delegates", "verdict", "time"]
+    return markdown.table(map(row, records), headers) if records else ""
+
+
+def _unexpected(records: list[Record]) -> str:
+    found = [record for record in records if record.unexpected]
+    if not found:
+        return "None."
+    return "\n".join(
+        f"- {markdown.inline(record.id)}: **{outcome(record)}**\n\n"
+        + markdown.code("\n".join(filter(None, (explanation(record), f"again: {record.repro}"))))
+        for record in found
+    )
+
+
+def _expected(records: list[Record]) -> str:
+    foreseen = [
+        record for record in records if record.verdict is not Verdict.PASS and not record.unexpected
+    ]
+    rows = [[record.name, outcome(record), record.expected or NOTHING] for record in foreseen]
+    return markdown.table(rows, ["case", "verdict", "reason"]) if rows else ""
+
+
+def _stages(records: list[Record]) -> str:
+    rows = [
+        [stage.value, tally.total, tally.unexpected] for stage, tally in stage_counts(records).items()
+    ]
+    return markdown.table(rows, ["stage", "cases", "unexpected"]) if rows else ""

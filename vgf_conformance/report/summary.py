@@ -1,0 +1,92 @@
+"""What the terminal shows at the end of a run, and when two runs are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import indent
+
+from tabulate import tabulate
+
+from vgf_conformance.report.tally import (
+    NOTHING,
+    Column,
+    Tally,
+    columns,
+    explanation,
+    grouped,
+    outcome,
+    verdict_counts,
+)
+from vgf_conformance.results.merge import Change, DelegationChange, Results, RunComparison
+from vgf_conformance.results.record import Record
+
+#: How many unexpected verdicts the terminal shows in full; reports show all.
+SHOWN = 20
+
+
+def summary_table(results: Results) -> str:
+    """Verdicts counted by profile, scheme and target, then the unexpected ones with their repro."""
+    parts = [*results.warnings, _counts(results.records), *_unexpected(results.records)]
+    return "\n".join(parts)
+
+
+def compare_table(comparison: RunComparison) -> str:
+    """What changed between two runs, one paragraph for each kind of change."""
+    sections: list[tuple[str, list[list[str]]]] = [
+        ("new failures", [_change(item) for item in comparison.new_failures]),
+        ("fixed", [_change(item) for item in comparison.fixed]),
+        ("failing otherwise", [_change(item) for item in comparison.changed_failures]),
+        ("new cases", [[item.id, outcome(item)] for item in comparison.new_cases]),
+        ("missing cases", [[item.id, outcome(item)] for item in comparison.missing_cases]),
+        ("lost delegation", [_moved(item) for item in comparison.lost_delegation]),
+        ("gained delegation", [_moved(item) for item in comparison.gained_delegation]),
+    ]
+    texts = [f"{title}: {len(rows)}\n{_plain(rows)}" for title, rows in sections if rows]
+    return "\n\n".join(texts) or "nothing changed"
+
+
+def _counts(records: list[Record]) -> str:
+    by_column = grouped(records, Column.of)
+    verdicts = list(verdict_counts(records))
+    rows: list[list[object]] = []
+    for column in columns(records):
+        found = verdict_counts(by_column[column])
+        tally = Tally.of(by_column[column])
+        counts = (found.get(verdict, NOTHING) for verdict in verdicts)
+        rows.append([*column, *counts, tally.expected or NOTHING, tally.unexpected or NOTHING])
+    headers = [
+        "profile",
+        "scheme",
+        "target",
+        *(verdict.value for verdict in verdicts),
+        "expected failures",
+        "unexpected",
+    ]
+    alignment = ["left"] * 3 + ["right"] * (len(headers) - 3)
+    return tabulate(rows, headers, colalign=alignment, disable_numparse=True) if rows else "nothing was run"
+
+
+def _unexpected(records: Iterable[Record]) -> list[str]:
+    found = sorted((record for record in records if record.unexpected), key=lambda record: record.id)
+    lines = [f"\n{len(found)} unexpected:"] if found else []
+    for record in found[:SHOWN]:
+        lines.append(f"  {record.id}: {outcome(record)}")
+        lines += [f"    {line[:200]}" for line in explanation(record).splitlines()[:4]]
+        if record.repro:
+            lines.append(f"    again: {record.repro}")
+    if len(found) > SHOWN:
+        lines.append(f"  ... and {len(found) - SHOWN} more: the reports list all")
+    return lines
+
+
+def _change(change: Change) -> list[str]:
+    return [change.new.id, f"{outcome(change.old)} -> {outcome(change.new)}"]
+
+
+def _moved(change: DelegationChange) -> list[str]:
+    name = f"{change.file}::{change.case}[{change.sample}-{change.profile}-{change.scheme}]"
+    return [name, f"{change.old_nodes} -> {change.new_nodes} delegated nodes"]
+
+
+def _plain(rows: Sequence[Sequence[str]]) -> str:
+    return indent(tabulate(rows, tablefmt="plain", disable_numparse=True), "  ")
