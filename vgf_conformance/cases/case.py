@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,18 +19,16 @@ Inputs = tuple[Any, ...]
 Configuration = tuple[str, str]
 
 #: (profile, scheme) pairs by what a case computes with.
-FLOATING: tuple[Configuration, ...] = (
-    ("FP", "none"),
-    ("INT", "a8w8-pc"),
-    ("FP+INT", "none"),
-    ("FP+INT", "a8w8-pc"),
-)
+FLOATING: tuple[Configuration, ...] = (("FP", "none"), ("INT", "a8w8-pc"))
+#: As FLOATING, with the backend's default profile beside each: for one sample or so in each area,
+#: because it lowers to the graph of FP or of INT, by whether the model was quantised.
+COMBINED: tuple[Configuration, ...] = (*FLOATING, ("FP+INT", "none"), ("FP+INT", "a8w8-pc"))
 #: As FLOATING, with per-tensor weights beside per-channel ones: for operators that have weights.
 WEIGHTED: tuple[Configuration, ...] = (*FLOATING, ("INT", "a8w8-pt"))
 #: Integer and boolean computations, which no quantiser touches.
 INTEGER: tuple[Configuration, ...] = (("FP", "none"), ("INT", "none"), ("FP+INT", "none"))
-#: Floating-point computations that the INT profile cannot express.
-FLOATING_ONLY: tuple[Configuration, ...] = (("FP", "none"), ("FP+INT", "none"))
+#: Floating-point computations that the INT profile cannot express, and values it cannot hold.
+FLOATING_ONLY: tuple[Configuration, ...] = (("FP", "none"),)
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,15 @@ class Budget:
 
 @dataclass(frozen=True)
 class Sample:
-    """One named set of inputs; ``build`` makes the module they are given to."""
+    """One named set of inputs; ``build`` makes the module they are given to.
+
+    ``configurations`` are its own (profile, scheme) pairs, None where they are the case's.
+    """
 
     name: str
     draws: tuple[Draw | object, ...]
     build: Callable[[], torch.nn.Module]
+    configurations: tuple[Configuration, ...] | None = None
 
     def module(self, seed: int) -> torch.nn.Module:
         """The module in eval mode, its weights drawn from ``seed``."""
@@ -64,7 +66,8 @@ class Sample:
 class Case:
     """A named computation of a suite.
 
-    ``configurations`` are the (profile, scheme) pairs it is lowered for. ``delegated`` says
+    ``configurations`` are the (profile, scheme) pairs that samples without their own are lowered
+    for: ``plan`` lists every sample with each of its pairs. ``delegated`` says
     that the computation must reach a delegate; where it is False the case documents a fall
     back to the CPU. ``lsb`` is the allowance, in quantisation steps, of the lowered program
     against the quantised one where the computation is too deep for a propagated bound to mean
@@ -87,6 +90,13 @@ class Case:
     file: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
 
+    def plan(self) -> Iterator[tuple[Sample, Configuration]]:
+        """Every sample with each (profile, scheme) pair that it is lowered for."""
+        for item in self.samples:
+            own = self.configurations if item.configurations is None else item.configurations
+            for configuration in own:
+                yield item, configuration
+
 
 class Apply(torch.nn.Module):
     """A function as a module, with its keyword arguments fixed."""
@@ -108,12 +118,22 @@ class Declared:
     name: str
     draws: tuple[Draw | object, ...]
     args: tuple[Any, ...]
+    configurations: tuple[Configuration, ...] | None
     keywords: dict[str, Any]
 
 
-def sample(name: str, *draws: Draw | object, args: tuple[Any, ...] = (), **keywords: Any) -> Declared:
-    """A named set of inputs; ``args`` and ``keywords`` go to the layer's constructor or the function."""
-    return Declared(name, draws, args, keywords)
+def sample(
+    name: str,
+    *draws: Draw | object,
+    args: tuple[Any, ...] = (),
+    configurations: tuple[Configuration, ...] | None = None,
+    **keywords: Any,
+) -> Declared:
+    """A named set of inputs; ``args`` and ``keywords`` go to the layer's constructor or the function.
+
+    ``configurations`` replace the case's for this sample alone.
+    """
+    return Declared(name, draws, args, configurations, keywords)
 
 
 #: What one int8 operator over a calibrated range keeps: about 6 dB for each of 8 bits, less the
@@ -132,7 +152,8 @@ def operator(
 ) -> Case:
     """Declare an operator without weights; the case is named after the variable it is assigned to."""
     made = tuple(
-        Sample(item.name, item.draws, _builder(Apply, (function, item.keywords), {})) for item in samples
+        Sample(item.name, item.draws, _builder(Apply, (function, item.keywords), {}), item.configurations)
+        for item in samples
     )
     return _case(name, made, configurations, options)
 
@@ -146,7 +167,10 @@ def layer(
     **options: Any,
 ) -> Case:
     """Declare an operator that has weights: ``module`` builds it from each sample's arguments."""
-    made = tuple(Sample(item.name, item.draws, _builder(module, item.args, item.keywords)) for item in samples)
+    made = tuple(
+        Sample(item.name, item.draws, _builder(module, item.args, item.keywords), item.configurations)
+        for item in samples
+    )
     return _case(name, made, configurations, options)
 
 
@@ -158,7 +182,7 @@ def model(
     **options: Any,
 ) -> Case:
     """Declare a model: several operators with a purpose of their own."""
-    made = tuple(Sample(item.name, item.draws, build) for item in samples)
+    made = tuple(Sample(item.name, item.draws, build, item.configurations) for item in samples)
     return Case("", "model", "", made, configurations, **options)
 
 

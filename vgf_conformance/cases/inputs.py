@@ -71,19 +71,22 @@ def booleans(*shape: int) -> Tensor:
     return integers(*shape, low=0, high=2, dtype=torch.bool)
 
 
-def values(numbers: Sequence[float], *, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Exactly these numbers, as a vector."""
+def values(numbers: Sequence[float], *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Exactly these numbers, as a vector or in ``shape``."""
 
     def fill(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
-        return torch.tensor(list(numbers), dtype=torch.float64 if dtype.is_floating_point else torch.int64)
+        return torch.tensor(list(numbers), dtype=wide).reshape(size)
 
-    return Tensor((len(numbers),), fill, dtype)
+    wide = torch.float64 if dtype.is_floating_point else torch.int64
+    return Tensor(shape or (len(numbers),), fill, dtype)
 
 
-def special_values(dtype: torch.dtype = torch.float32) -> Tensor:
-    """Signed zeros, ones, the largest and smallest normal magnitudes, infinities and NaN."""
+def special_values(dtype: torch.dtype = torch.float32, *, column: bool = False) -> Tensor:
+    """Signed zeros, ones, the largest and smallest normal magnitudes, infinities and NaN.
+
+    A row and a ``column`` of them broadcast to every pair.
+    """
     info = torch.finfo(dtype)
-    return values(
-        [0.0, -0.0, 1.0, -1.0, info.tiny, -info.tiny, info.max, -info.max, math.inf, -math.inf, math.nan],
-        dtype=dtype,
-    )
+    magnitudes = (0.0, 1.0, info.tiny, info.max, math.inf)
+    numbers = [*magnitudes, *(-magnitude for magnitude in magnitudes), math.nan]
+    return values(numbers, len(numbers), 1, dtype=dtype) if column else values(numbers, dtype=dtype)

@@ -1,0 +1,80 @@
+"""Activation functions.
+
+Covered: ranks 0 to 5, channels_last, both gelu formulas, and in FP the special values. Inputs have
+a standard deviation of 3 where the function saturates, so that both tails and the bend are hit.
+"""
+
+import torch
+from torch.nn import functional as F
+
+from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, operator, sample
+from vgf_conformance.cases.inputs import normal, special_values
+
+NOT_YET_COVERED = ("aten.celu.default", "aten.clamp.Tensor", "aten.glu.default", "aten.selu.default")
+
+relu = operator(
+    "aten.relu.default",
+    torch.relu,
+    [
+        sample("rank4_channels_last", normal(1, 3, 4, 5, channels_last=True), configurations=COMBINED),
+        sample("rank0", normal(), configurations=FLOATING_ONLY),
+        sample("rank5", normal(1, 2, 3, 2, 3)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+)
+
+sigmoid = operator(
+    "aten.sigmoid.default",
+    torch.sigmoid,
+    [
+        sample("rank2", normal(3, 7, scale=3.0)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+)
+
+tanh = operator(
+    "aten.tanh.default",
+    torch.tanh,
+    [
+        sample("rank2", normal(3, 7, scale=3.0)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+)
+
+gelu = operator(
+    "aten.gelu.default",
+    F.gelu,
+    [
+        sample("rank1", normal(17)),
+        sample("tanh_formula", normal(2, 5), approximate="tanh"),
+    ],
+)
+
+silu = operator("aten.silu.default", F.silu, [sample("rank3", normal(2, 3, 4, scale=3.0))])
+
+hardswish = operator("aten.hardswish.default", F.hardswish, [sample("rank2", normal(3, 7, scale=3.0))])
+
+hardsigmoid = operator("aten.hardsigmoid.default", F.hardsigmoid, [sample("rank2", normal(3, 7, scale=3.0))])
+
+leaky_relu = operator(
+    "aten.leaky_relu.default", F.leaky_relu, [sample("slope_0.1", normal(3, 7), negative_slope=0.1)]
+)
+
+elu = operator("aten.elu.default", F.elu, [sample("alpha_1.5", normal(3, 7), alpha=1.5)])
+
+hardtanh = operator(
+    "aten.hardtanh.default",
+    F.hardtanh,
+    # The limits of relu6.
+    [sample("zero_to_six", normal(3, 7, scale=5.0), min_val=0.0, max_val=6.0)],
+)
+
+clamp = operator(
+    "aten.clamp.default",
+    torch.clamp,
+    [
+        sample("both", normal(3, 7), min=-0.5, max=1.0),
+        sample("above", normal(3, 7), max=0.25),
+        sample("special", special_values(), min=-2.0, max=2.0, configurations=FLOATING_ONLY),
+    ],
+)

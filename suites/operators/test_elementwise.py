@@ -1,0 +1,226 @@
+"""Arithmetic and mathematical functions, element by element.
+
+Covered: broadcasting, ranks 0 to 5, dense and transposed memory, int32 arithmetic, and in FP every
+pair of special values (signed zeros, smallest and largest magnitudes, infinities, NaN). Domains
+are drawn inside those of the functions, away from poles where a quantised result means nothing.
+"""
+
+import torch
+
+from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, INTEGER, operator, sample
+from vgf_conformance.cases.inputs import integers, normal, special_values, uniform, values
+
+NOT_YET_COVERED = (
+    "aten.acos.default",
+    "aten.acosh.default",
+    "aten.asin.default",
+    "aten.asinh.default",
+    "aten.atan.default",
+    "aten.atanh.default",
+    "aten.bitwise_left_shift.Tensor",
+    "aten.bitwise_right_shift.Tensor",
+    "aten.cosh.default",
+    "aten.erfinv.default",
+    "aten.expm1.default",
+    "aten.floor_divide.default",
+    "aten.log10.default",
+    "aten.log1p.default",
+    "aten.logit.default",
+    "aten.sinh.default",
+    "aten.tan.default",
+)
+
+add = operator(
+    "aten.add.Tensor",
+    torch.add,
+    [
+        sample("same", normal(3, 5), normal(3, 5), configurations=COMBINED),
+        sample("broadcast", normal(2, 1, 4), normal(3, 1)),
+        sample("transposed", normal(5, 3, transposed=True), normal(5, 3)),
+        sample("scaled", normal(3, 5), normal(3, 5), alpha=2),
+        sample("rank5", normal(2, 3, 1, 4, 2), normal(1, 3, 2, 4, 1)),
+        sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
+        sample(
+            "int32",
+            integers(4, 6, low=-1000, high=1000),
+            integers(4, 6, low=-1000, high=1000),
+            configurations=INTEGER,
+        ),
+    ],
+)
+
+sub = operator(
+    "aten.sub.Tensor",
+    torch.sub,
+    [
+        sample("same", normal(3, 5), normal(3, 5)),
+        sample("broadcast", normal(7), normal(2, 3, 7)),
+        sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
+        sample(
+            "int32",
+            integers(9, low=-1000, high=1000),
+            integers(9, low=-1000, high=1000),
+            configurations=INTEGER,
+        ),
+    ],
+)
+
+mul = operator(
+    "aten.mul.Tensor",
+    torch.mul,
+    [
+        sample("same", normal(3, 5), normal(3, 5)),
+        sample("broadcast", normal(2, 3, 1, 1), normal(3, 4, 5)),
+        sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
+        # Products stay inside 31 bits; what overflow means is not a smoke question.
+        sample(
+            "int32",
+            integers(9, low=-1000, high=1000),
+            integers(9, low=-1000, high=1000),
+            configurations=INTEGER,
+        ),
+    ],
+)
+
+div = operator(
+    "aten.div.Tensor",
+    torch.div,
+    [
+        sample("same", normal(3, 5), uniform(3, 5, low=0.5, high=2.0)),
+        sample("broadcast", normal(2, 3, 4), uniform(3, 1, low=-2.0, high=-0.5)),
+        sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
+    ],
+)
+
+neg = operator(
+    "aten.neg.default",
+    torch.neg,
+    [
+        sample("rank3", normal(2, 3, 5)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+)
+
+abs = operator(
+    "aten.abs.default",
+    torch.abs,
+    [
+        sample("rank2", normal(3, 7)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+        sample("int32", integers(2, 9, low=-1000, high=1000), configurations=INTEGER),
+    ],
+)
+
+pow_scalar = operator(
+    "aten.pow.Tensor_Scalar",
+    torch.pow,
+    [
+        sample("square", normal(3, 5), exponent=2),
+        sample("fractional", uniform(3, 5, low=0.1, high=2.0), exponent=1.5),
+    ],
+)
+
+pow_tensor = operator(
+    "aten.pow.Tensor_Tensor",
+    torch.pow,
+    [sample("broadcast", uniform(2, 5, low=0.5, high=2.0), normal(5))],
+    # The quantizer has no table for functions of two tensors.
+    configurations=FLOATING_ONLY,
+)
+
+sqrt = operator(
+    "aten.sqrt.default",
+    torch.sqrt,
+    [
+        sample("rank4", uniform(1, 2, 3, 4, low=0.01, high=4.0)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+)
+
+rsqrt = operator(
+    "aten.rsqrt.default",
+    torch.rsqrt,
+    [
+        sample("rank2", uniform(3, 7, low=0.25, high=4.0)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+)
+
+reciprocal = operator(
+    "aten.reciprocal.default",
+    torch.reciprocal,
+    [
+        sample("rank2", uniform(3, 7, low=0.25, high=4.0)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+)
+
+exp = operator(
+    "aten.exp.default",
+    torch.exp,
+    [
+        sample("rank1", normal(17)),
+        sample("rank0", normal()),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+)
+
+log = operator(
+    "aten.log.default",
+    torch.log,
+    [
+        sample("rank2", uniform(3, 7, low=0.1, high=10.0)),
+        # Around 1, where the result is small and its relative error is not bounded.
+        sample("near_one", uniform(3, 7, low=0.99, high=1.01), configurations=FLOATING_ONLY),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+)
+
+maximum = operator(
+    "aten.maximum.default",
+    torch.maximum,
+    [
+        sample("broadcast", normal(2, 1, 5), normal(3, 1)),
+        sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
+    ],
+)
+
+minimum = operator(
+    "aten.minimum.default",
+    torch.minimum,
+    [
+        sample("broadcast", normal(2, 1, 5), normal(3, 1)),
+        sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
+    ],
+)
+
+floor = operator("aten.floor.default", torch.floor, [sample("rank2", normal(3, 7, scale=4.0))])
+
+ceil = operator("aten.ceil.default", torch.ceil, [sample("rank2", normal(3, 7, scale=4.0))])
+
+round = operator(
+    "aten.round.default",
+    torch.round,
+    [
+        sample("rank2", normal(3, 7, scale=4.0)),
+        # Halves go to the even neighbour.
+        sample("halves", values([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5]), configurations=FLOATING_ONLY),
+    ],
+)
+
+sign = operator("aten.sign.default", torch.sign, [sample("mixed", values([-2.0, -0.5, 0.0, 0.5, 3.0]))])
+
+sin = operator("aten.sin.default", torch.sin, [sample("two_turns", uniform(3, 7, low=-6.3, high=6.3))])
+
+cos = operator("aten.cos.default", torch.cos, [sample("two_turns", uniform(3, 7, low=-6.3, high=6.3))])
+
+erf = operator("aten.erf.default", torch.erf, [sample("rank2", normal(3, 7))])
+
+remainder = operator(
+    "aten.remainder.Tensor",
+    torch.remainder,
+    # Divisors of both signs: the remainder takes theirs.
+    [sample("signs", normal(2, 6, scale=4.0), values([1.5, -1.5, 2.0, -2.0, 3.0, -3.0]))],
+    # A quantised remainder jumps by a whole divisor where the quotient is near an integer.
+    configurations=FLOATING_ONLY,
+)
