@@ -58,7 +58,6 @@ EXTENSIONS = ("VK_ARM_tensors", "VK_ARM_data_graph")
 #: What Vulkan answers where a driver is installed but its hardware is absent.
 _NO_DEVICE = ("no device", "VkErrorIncompatibleDriver", "VkErrorInitializationFailed")
 
-#: What each ability rests on, causes before effects.
 _REFERENCE = ("tosa-tools", "reference model")
 _EMULATION = (
     "ai-ml-sdk-scenario-runner",
@@ -70,6 +69,14 @@ _EMULATION = (
     "Vulkan drivers",
 )
 _LOWERING = (*LOWERING_PINS, "model converter", "lowering stack")
+
+#: What each ability rests on, causes before effects, and which of these decide: a target that
+#: ran a graph is usable whatever the versions, but lowering was only imported.
+_ABILITIES = {
+    "reference": (_REFERENCE, ("reference model",)),
+    "emulation": (_EMULATION, ("Vulkan drivers",)),
+    "lowering": (_LOWERING, _LOWERING),
+}
 
 _SECONDS = 60.0
 
@@ -138,22 +145,12 @@ def examine() -> Diagnosis:
         converter = pool.submit(_check_converter)
         reference = pool.submit(_check_reference)
         loader = pool.submit(_check_loader)
-        checks = {name: _check_package(name) for name in (*BASE_PINS, *LOWERING_PINS)}
-        packages = tuple(checks.values())
+        packages = tuple(map(_check_package, PINS))
         layers = _check_layers(Path(folder, "layers"))
         drivers = tuple(examining)
         programs = (reference.result(), layers, loader.result(), converter.result(), importing.result())
-    for check in (*programs, _check_drivers(drivers)):
-        checks[check.subject] = check
-    abilities = (
-        _ability("reference", checks["reference model"].ok, [checks[name] for name in _REFERENCE]),
-        _ability("emulation", checks["Vulkan drivers"].ok, [checks[name] for name in _EMULATION]),
-        # That torch of another version imports does not yet mean that it lowers.
-        _ability(
-            "lowering", all(checks[name].ok for name in _LOWERING), [checks[name] for name in _LOWERING]
-        ),
-    )
-    return Diagnosis(_check_python(), packages, programs, drivers, abilities)
+    checks = (*packages, *programs, _check_drivers(drivers))
+    return Diagnosis(_check_python(), packages, programs, drivers, _abilities(checks))
 
 
 def render(diagnosis: Diagnosis) -> str:
@@ -368,9 +365,17 @@ def _glibc() -> str:
     return platform.libc_ver()[1] or "unknown"
 
 
-def _ability(subject: str, works: bool, needs: Iterable[Check]) -> Check:
-    """Return whether ``subject`` works; where it does not, the first need that failed and its cure."""
-    if works:
+def _abilities(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Return what can be used; where something cannot, its first need that failed says why."""
+    named = {check.subject: check for check in checks}
+    return tuple(
+        _ability(subject, [named[name] for name in needs], tried=[named[name] for name in tried])
+        for subject, (needs, tried) in _ABILITIES.items()
+    )
+
+
+def _ability(subject: str, needs: Iterable[Check], tried: Iterable[Check]) -> Check:
+    if all(check.ok for check in tried):
         return Check(subject, True, "usable")
     cause = next(need for need in needs if not need.ok)
     return Check(subject, False, f"not usable: {cause.subject}: {cause.found}", cause.advice)
@@ -399,7 +404,7 @@ def _table(lines: Iterable[tuple[str, ...]]) -> str:
 def _cures(diagnosis: Diagnosis) -> list[str]:
     """Return what to do about all that is not well, with one command for all packages."""
     checks = (diagnosis.python, *diagnosis.packages, *diagnosis.programs, *diagnosis.abilities)
-    cures = dict.fromkeys(check.advice for check in checks if not check.ok)
+    cures = dict.fromkeys(check.advice for check in checks if not check.ok and check.advice)
     wanted = [word for cure in cures if cure.startswith(_PIP) for word in cure.removeprefix(_PIP).split()]
     commands = [_pip(*dict.fromkeys(wanted))] if wanted else []
     return commands + [cure for cure in cures if not cure.startswith(_PIP)]
