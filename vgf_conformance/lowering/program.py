@@ -45,6 +45,11 @@ class Step:
     keywords: dict[str, Any]
     delegate: int | None = None
 
+    @property
+    def reads(self) -> set[str]:
+        """Names of the values that the step reads."""
+        return _refs(self.args) | _refs(self.keywords)
+
 
 @dataclass(frozen=True)
 class Program:
@@ -64,15 +69,15 @@ class Program:
         values: dict[str, Any] = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
         with torch.no_grad():
             for index, step in enumerate(self.steps):
-                args, keywords = _resolve(step.args, values), _resolve(step.keywords, values)
+                args, keywords = resolve(step.args, values), resolve(step.keywords, values)
                 if step.delegate is None:
-                    values[step.name] = _function(step.operator)(*args, **keywords)
+                    values[step.name] = function(step.operator)(*args, **keywords)
                 else:
                     assert call is not None
                     values[step.name] = call(step.delegate, args)
                 for name in [name for name, last in self.last_use.items() if last == index]:
                     values.pop(name, None)
-        return list(_resolve(self.outputs, values))
+        return list(resolve(self.outputs, values))
 
 
 class NotRepresentable(Exception):
@@ -150,15 +155,16 @@ def _symbolic(value: Any) -> Any:
     return value
 
 
-def _resolve(value: Any, values: Mapping[str, Any]) -> Any:
+def resolve(value: Any, values: Mapping[str, Any]) -> Any:
+    """``value`` with every Ref in it replaced by what ``values`` holds under its name."""
     if isinstance(value, Ref):
         return values[value.name]
     if isinstance(value, tuple):
-        return tuple(_resolve(item, values) for item in value)
+        return tuple(resolve(item, values) for item in value)
     if isinstance(value, list):
-        return [_resolve(item, values) for item in value]
+        return [resolve(item, values) for item in value]
     if isinstance(value, dict):
-        return {key: _resolve(item, values) for key, item in value.items()}
+        return {key: resolve(item, values) for key, item in value.items()}
     return value
 
 
@@ -175,12 +181,13 @@ def _refs(value: Any) -> set[str]:
 def _last_uses(steps: Sequence[Step], outputs: tuple[Any, ...]) -> dict[str, int]:
     last: dict[str, int] = {}
     for index, step in enumerate(steps):
-        for name in _refs(step.args) | _refs(step.keywords):
+        for name in step.reads:
             last[name] = index
     return {name: index for name, index in last.items() if name not in _refs(outputs)}
 
 
-def _function(name: str) -> Callable[..., Any]:
+def function(name: str) -> Callable[..., Any]:
+    """The operator or Python function that a step names."""
     if ":" in name:
         module, _, function = name.partition(":")
         found = getattr(importlib.import_module(module), function)

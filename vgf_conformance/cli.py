@@ -1,0 +1,225 @@
+"""The command line: glue only. ``vgf-conformance --help`` teaches."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vgf_conformance import __version__
+from vgf_conformance.vocabulary import (
+    SCHEMES,
+    TARGETS,
+    Finding,
+    Profile,
+    UserError,
+    Verdict,
+    known_scheme,
+    known_target,
+)
+
+if TYPE_CHECKING:
+    from vgf_conformance.results.record import Record
+
+EXIT_PASS, EXIT_FAIL, EXIT_BAD_INPUT = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 pass, 1 fail, 2 bad input or usage."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        return int(parsed.command(parsed))
+    except UserError as error:
+        print(f"vgf-conformance: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAIL
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="vgf-conformance",
+        description="Says which PyTorch operators and models work on ExecuTorch's Arm VGF backend, how "
+        "accurately, and whose fault a wrong number is.",
+        epilog="The suites run under pytest: pytest suites -k add --target emulation",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_doctor(commands)
+    _add_check(commands)
+    _add_extract(commands)
+    _add_report(commands)
+    _add_compare(commands)
+    return parser
+
+
+def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    doctor = commands.add_parser("doctor", help="what this machine has, what is missing, what to do")
+    doctor.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    doctor.set_defaults(command=_doctor)
+
+
+def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    check = commands.add_parser(
+        "check",
+        help="lower, run and judge your own models",
+        description="Lowers the models of FILE... through the VGF backend, runs them and compares every stage "
+        "with eager PyTorch. Exit status: 0 pass, 1 fail, 2 bad input.",
+        epilog="A model file defines model() -> nn.Module and inputs() -> tuple; optionally profiles, scheme, "
+        "calibration(), samples(), dynamic_shapes(), configure_quantizer(quantizer).",
+    )
+    check.add_argument("files", nargs="+", metavar="FILE.py")
+    check.add_argument(
+        "--profile",
+        action="append",
+        default=[],
+        help="TOSA profile: FP, INT, FP+INT, with extensions or whole (repeatable; default: the file's, or all three)",
+    )
+    check.add_argument(
+        "--scheme",
+        action="append",
+        default=[],
+        help=f"quantisation scheme: {', '.join(SCHEMES)} (repeatable; default: the file's, or a8w8-pc for INT profiles)",
+    )
+    check.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        help=f"where to run: {', '.join(TARGETS)} (repeatable; default: all)",
+    )
+    check.add_argument("--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)")
+    check.add_argument("--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)")
+    check.add_argument("--timeout", type=float, default=120.0, help="seconds for one delegate call (default: 120)")
+    check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    check.set_defaults(command=_check)
+
+
+def _add_extract(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    extract = commands.add_parser("extract", help="write each delegate's VGF out of a .pte program")
+    extract.add_argument("program", metavar="MODEL.pte", type=Path)
+    extract.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    extract.set_defaults(command=_extract)
+
+
+def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    report = commands.add_parser("report", help="make matrix.md, tolerance.md, junit.xml and report.html from results")
+    report.add_argument("results", nargs="+", metavar="RESULTS", type=Path, help="results.jsonl, or a folder with one")
+    report.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    report.set_defaults(command=_report)
+
+
+def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    compare = commands.add_parser("compare", help="what changed from one run to the next")
+    compare.add_argument("old", metavar="OLD", type=Path)
+    compare.add_argument("new", metavar="NEW", type=Path)
+    compare.set_defaults(command=_compare)
+
+
+def _doctor(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.doctor import examine, render, to_json
+
+    diagnosis = examine()
+    print(json.dumps(to_json(diagnosis), indent=2) if parsed.json else render(diagnosis))
+    return EXIT_PASS if diagnosis.healthy else EXIT_FAIL
+
+
+def _check(parsed: argparse.Namespace) -> int:
+    _require_lowering()
+    # Imported here: torch and executorch take seconds, and the other commands run without them.
+    from vgf_conformance.evaluation.check import Selection, check_files
+    from vgf_conformance.evaluation.session import open_evaluator
+    from vgf_conformance.report.check import print_json, print_tables
+
+    selection = Selection(
+        profiles=tuple(Profile.parse(text) for text in parsed.profile),
+        schemes=tuple(known_scheme(text) for text in parsed.scheme),
+        targets=tuple(known_target(text) for text in parsed.target) or tuple(TARGETS),
+        seed=parsed.seed,
+    )
+    with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
+        evaluator = open_evaluator(selection.targets, parsed.driver, Path(folder), parsed.timeout)
+        try:
+            found = check_files(parsed.files, selection, evaluator)
+            records = print_json(found) if parsed.json else print_tables(found)
+        finally:
+            evaluator.close()
+    return _status(records)
+
+
+def _require_lowering() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("torch", "executorch") if find_spec(name) is None]
+    if missing:
+        raise UserError(
+            f"{' and '.join(missing)} not installed: pip install 'vgf-conformance[lowering]' (see README)"
+        )
+
+
+def _status(records: Sequence[Record]) -> int:
+    if any(record.finding is Finding.INPUT or _export_refused(record) for record in records):
+        return EXIT_BAD_INPUT
+    return EXIT_PASS if all(record.verdict is Verdict.PASS for record in records) else EXIT_FAIL
+
+
+def _export_refused(record: Record) -> bool:
+    """A model that torch.export refuses is the user's to mend."""
+    from vgf_conformance.vocabulary import Stage
+
+    return record.stage is Stage.EXPORT
+
+
+def _extract(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.formats.pte import read_delegates
+
+    try:
+        data = parsed.program.read_bytes()
+    except OSError as error:
+        raise UserError(f"{parsed.program}: {error.strerror}") from error
+    try:
+        delegates = read_delegates(data)
+    except ValueError as error:
+        raise UserError(f"{parsed.program}: {error}") from error
+    try:
+        parsed.output.mkdir(parents=True, exist_ok=True)
+        for number, delegate in enumerate(delegates):
+            path = parsed.output / f"delegate{number}.vgf"
+            path.write_bytes(delegate)
+            print(f"{path}  {len(delegate)} bytes")
+    except OSError as error:
+        raise UserError(f"{parsed.output}: cannot be written: {error.strerror}") from error
+    return EXIT_PASS
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.report.write import write_reports
+    from vgf_conformance.results.merge import merge
+    from vgf_conformance.results.store import read_results
+
+    results = merge([read_results([path]) for path in parsed.results])
+    for warning in results.warnings:
+        print(f"vgf-conformance: {warning}", file=sys.stderr)
+    for path in write_reports(results, parsed.output):
+        print(path)
+    return EXIT_PASS
+
+
+def _compare(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.report.change import change_report
+    from vgf_conformance.results.merge import compare_runs
+    from vgf_conformance.results.store import read_results
+
+    comparison = compare_runs(read_results([parsed.old]), read_results([parsed.new]))
+    print(change_report(comparison))
+    return EXIT_FAIL if comparison.new_failures else EXIT_PASS
+
+
+if __name__ == "__main__":
+    sys.exit(main())

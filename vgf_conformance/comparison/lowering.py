@@ -1,0 +1,191 @@
+"""Is the lowering right? The TOSA graph on the reference model against the PyTorch program.
+
+Each user output is judged with the first of these rules that applies (docs/tolerance.md):
+
+* ``exact``: integers and booleans that no floating-point value went into;
+* ``propagated``: within the error that TOSA's own bounds allow, carried through the graph
+  element by element. Floating point is compared with eager in fp64, with constants taken as
+  rounded to half an ULP (the compiler folds them); quantised programs with the converted PT2E
+  program, one LSB for each requantisation that loses bits;
+* ``sqnr >= N dB``: programs of several delegates or more than MANY_OPERATORS operators, where a
+  propagated bound says nothing any more.
+
+An element that equals eager bit for bit is right whatever the rule. NaN and infinities must stand
+where eager has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vgf_conformance.comparison.bounds import FORMATS, headroom, within
+from vgf_conformance.comparison.metrics import histogram, measure
+from vgf_conformance.results.record import Comparison
+from vgf_conformance.vocabulary import Stage
+
+Array = NDArray[Any]
+
+#: TOSA operators (layout aside) above which the propagated bound is not used for floating point.
+MANY_OPERATORS = 64
+#: Of about 50 models lowered in fp32, every right one kept at least 107 dB against eager, and a lost
+#: activation or a wrong constant left less than 60.
+DEEP_SQNR_DB = {"float32": 100.0, "float16": 40.0, "bfloat16": 25.0}
+#: A quantised model whose lowering is right keeps at least 23 dB against its quantised program (1 LSB in
+#: pooling, amplified by what follows); one that lost an activation kept 9.
+DEEP_QUANTISED_SQNR_DB = 15.0
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one user output should be.
+
+    ``value`` is eager in fp64 or the quantised program's output, ``native`` eager (or the quantised
+    program) in the dtype that the user sees, ``error`` the propagated bound in the output's units or
+    None where there is none. ``lsb`` is the output's quantisation step where it has one.
+    """
+
+    pair: str
+    value: Array
+    native: Array
+    error: Array | None
+    lsb: float | None = None
+    quantised: bool = False
+    allowance: float | None = None
+
+
+def judge_output(number: int, actual: Array, expected: Expected) -> Comparison:
+    """Judge user output ``number``; shape and dtype first."""
+    native = expected.native
+    dtype = str(native.dtype)
+    if actual.shape != native.shape or actual.dtype != native.dtype:
+        message = (
+            f"output {number} is {actual.dtype}{list(actual.shape)}, "
+            f"should be {native.dtype}{list(native.shape)}"
+        )
+        return Comparison(expected.pair, Stage.LOWER, number, False, "shape and dtype", None, message=message)
+    right, rule, share = _judged(actual, expected, dtype)
+    counts, unit = histogram(actual, native, dtype, expected.lsb)
+    return Comparison(
+        pair=expected.pair,
+        stage=Stage.LOWER,
+        output=number,
+        passed=bool(right.all()),
+        rule=rule,
+        metrics=measure(actual, native, dtype, expected.lsb),
+        headroom=share,
+        message="" if right.all() else describe_wrong(number, actual, native, right),
+        histogram=counts,
+        histogram_unit=unit,
+    )
+
+
+def _judged(actual: Array, expected: Expected, dtype: str) -> tuple[NDArray[np.bool_], str, float | None]:
+    """Which elements are right, by which rule, and the share of the bound used."""
+    same = _identical(actual, expected.native)
+    if expected.allowance is not None and expected.lsb is not None:
+        error = np.full(actual.shape, expected.allowance * expected.lsb)
+        return same | _near(actual, expected.native, error), f"<= {expected.allowance:g} LSB", None
+    if expected.error is not None:
+        return _propagated(actual, expected, dtype, same)
+    if dtype not in FORMATS:
+        return same, "exact", 0.0 if same.all() else None
+    return _deep(actual, expected, dtype, same)
+
+
+def _propagated(
+    actual: Array, expected: Expected, dtype: str, same: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], str, float | None]:
+    error = expected.error
+    assert error is not None
+    if expected.quantised or dtype not in FORMATS:
+        right = _near(actual, expected.native, error)
+        share = _share(actual, expected.native, error)
+        rule = "propagated, 1 LSB a requantisation" if expected.quantised else "propagated"
+    else:
+        right = within(actual, expected.value, error, dtype) & _same_class(actual, expected.native)
+        share = headroom(actual, expected.value, error, dtype)
+        rule = "propagated"
+    if not error.any():
+        rule = "exact"
+    right |= same
+    return right, rule, 0.0 if same.all() else share
+
+
+def _deep(
+    actual: Array, expected: Expected, dtype: str, same: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], str, float | None]:
+    budget = DEEP_QUANTISED_SQNR_DB if expected.quantised else DEEP_SQNR_DB[dtype]
+    sqnr = measure(actual, expected.native, dtype).sqnr_db
+    enough = sqnr is None or sqnr >= budget
+    right = _same_class(actual, expected.native) & enough
+    share = None if sqnr is None else float(10 ** ((budget - sqnr) / 20))
+    return right | same, f"sqnr >= {budget:g} dB", share
+
+
+def _identical(actual: Array, native: Array) -> NDArray[np.bool_]:
+    return (
+        _plain(actual) == _plain(native)
+        if actual.dtype.kind in "biu"
+        else ((_plain(actual) == _plain(native)) | (np.isnan(_plain(actual)) & np.isnan(_plain(native))))
+    )
+
+
+def _same_class(actual: Array, native: Array) -> NDArray[np.bool_]:
+    """NaN where NaN, an infinity where the same infinity, a number where a number."""
+    one, two = _plain(actual), _plain(native)
+    infinite = np.isinf(one) | np.isinf(two)
+    same: NDArray[np.bool_] = (np.isnan(one) == np.isnan(two)) & (~infinite | (one == two))
+    return same
+
+
+def _near(actual: Array, native: Array, error: Array) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        # Dequantised values carry the rounding of scale * integer in fp32.
+        slack = 2.0**-22 * np.abs(_plain(native)) if actual.dtype.kind not in "biu" else 0.0
+        near: NDArray[np.bool_] = np.abs(_plain(actual) - _plain(native)) <= error + slack
+    return near
+
+
+def _share(actual: Array, native: Array, error: Array) -> float:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        difference = np.abs(_plain(actual) - _plain(native))
+        shares = (
+            difference[(difference > 0) & np.isfinite(error)] / error[(difference > 0) & np.isfinite(error)]
+        )
+    return float(shares.max(initial=0.0))
+
+
+def _plain(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype.kind not in "iu" else array.astype(np.int64)
+
+
+def describe_wrong(number: int, actual: Array, expected: Array, right: NDArray[np.bool_]) -> str:
+    """``output 0, 3 of 16 elements, worst at [0, 6]: -0.402, should be 0.0``."""
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(_plain(actual) - _plain(expected)).astype(np.float64)
+    distance = np.where(np.isnan(distance), np.inf, distance)
+    distance = np.where(right, -1.0, distance)
+    index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(distance)), distance.shape))
+    return (
+        f"output {number}, {int((~right).sum())} of {right.size} elements, worst at {list(index)}: "
+        f"{_shown(actual[index])}, should be {_shown(expected[index])}"
+    )
+
+
+def _shown(value: Any) -> str:
+    return f"{float(value):.6g}" if np.asarray(value).dtype.kind not in "biu" else str(value)
+
+
+def outputs_count(
+    pair: str, stage: Stage, actual: Sequence[Any], expected: Sequence[Any]
+) -> Comparison | None:
+    """A failed Comparison where the number of outputs differs."""
+    if len(actual) == len(expected):
+        return None
+    message = f"{len(actual)} outputs, should be {len(expected)}"
+    return Comparison(pair, stage, 0, False, "number of outputs", None, message=message)

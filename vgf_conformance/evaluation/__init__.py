@@ -1,0 +1,1 @@
+"""One (case, sample, profile, scheme) on one target: lowered, run, compared stage by stage, recorded."""

@@ -1,0 +1,193 @@
+"""From a subject to a record: stage by stage, the first one that breaks is named."""
+
+from __future__ import annotations
+
+import collections
+import time
+from collections.abc import Mapping
+
+from vgf_conformance.comparison.device import judge_device
+from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
+from vgf_conformance.evaluation.prepare import Prepared, prepare, reported
+from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.walk import Call, Walk, walk_program
+from vgf_conformance.lowering.artifact import LoweringFailure
+from vgf_conformance.lowering.cache import Cache
+from vgf_conformance.results.record import Comparison, DelegateFacts, Leftover, Record
+from vgf_conformance.targets.base import Target, TargetFailure
+from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
+
+_ORDER = {stage: position for position, stage in enumerate(Stage)}
+
+
+class Evaluator:
+    """Evaluates subjects on named targets; targets of one artifact share what prepares it.
+
+    ``targets`` must hold ``reference``: every other target is judged against it.
+    """
+
+    def __init__(self, targets: Mapping[str, Target], cache: Cache | None = None) -> None:
+        self._targets = dict(targets)
+        self._cache = cache
+        self._last: tuple[tuple[int, str, str], Prepared | LoweringFailure] | None = None
+
+    def evaluate(self, subject: Subject, profile: Profile, scheme: str, target: str) -> Record:
+        """Lower, run and judge ``subject``; every fault ends up in the record."""
+        start = time.perf_counter()
+        record = Record(
+            id=f"{subject.file}::{subject.case}[{subject.sample}-{profile.name}-{scheme}-{target}]",
+            case=subject.case,
+            sample=subject.sample,
+            kind=subject.kind,
+            suite=subject.suite,
+            profile=profile.name,
+            scheme=scheme,
+            target=target,
+            verdict=Verdict.PASS,
+            file=subject.file,
+            operator=subject.operator,
+            tier=subject.tier,
+            driver=self._targets[target].driver,
+        )
+        prepared = self._prepared(subject, profile, scheme)
+        if isinstance(prepared, LoweringFailure):
+            record.seconds = dict(prepared.seconds)
+            faults = [of_lowering(prepared)]
+        else:
+            _describe(record, prepared)
+            faults = self._faults(subject, prepared, target, record)
+        if faults:
+            _blame(record, min(faults, key=lambda fault: _ORDER[fault.stage]))
+        record.seconds["total"] = time.perf_counter() - start
+        return record
+
+    def close(self) -> None:
+        """End every target's process."""
+        for target in self._targets.values():
+            target.close()
+
+    def _prepared(self, subject: Subject, profile: Profile, scheme: str) -> Prepared | LoweringFailure:
+        key = (id(subject), profile.specification, scheme)
+        if self._last is None or self._last[0] != key:
+            try:
+                made: Prepared | LoweringFailure = prepare(
+                    subject, profile, scheme, self._targets["reference"], self._cache
+                )
+            except LoweringFailure as failure:
+                made = failure
+            self._last = (key, made)
+        return self._last[1]
+
+    def _faults(self, subject: Subject, prepared: Prepared, target: str, record: Record) -> list[Fault]:
+        record.comparisons = list(prepared.comparisons)
+        faults = _lowering_faults(subject, prepared, target)
+        if target != "reference":
+            problems = [problem for problem in prepared.problems if problem.stage is Stage.CONVERT]
+            faults += [Fault(Verdict.FAIL, item.stage, item.finding, item.message) for item in problems]
+            # An invalid VGF is not given to a driver: what it would do is undefined.
+            if not problems and not _is_invalid(prepared.reference.failure):
+                faults += self._device_faults(prepared, target, record)
+        faults += [
+            Fault(Verdict.FAIL, item.stage, Finding.WRONG, item.message)
+            for item in record.comparisons
+            if item.passed is False
+        ]
+        return faults
+
+    def _device_faults(self, prepared: Prepared, target: str, record: Record) -> list[Fault]:
+        """Walk the program on the target; each call is judged against the reference on the same inputs."""
+        start = time.perf_counter()
+        walk = walk_program(prepared.artifact, prepared.inputs, self._targets[target])
+        record.seconds["run"] = time.perf_counter() - start
+        faults = [fault for call in walk.calls for fault in _call_faults(prepared, call)]
+        for call in walk.calls:
+            record.comparisons += self._judge_call(prepared, call, target)
+        if walk.failure is not None:
+            return [*faults, of_target(walk.failure)]
+        record.comparisons += _reported_outputs(prepared, walk, target)
+        return faults
+
+    def _judge_call(self, prepared: Prepared, call: Call, target: str) -> list[Comparison]:
+        known = prepared.reference.calls[call.delegate : call.delegate + 1]
+        if known and all((a == b).all() for a, b in zip(known[0].inputs, call.inputs, strict=True)):
+            reference = known[0].outputs.arrays
+        else:
+            self._targets["reference"].load(prepared.artifact.delegates)
+            try:
+                reference = self._targets["reference"].run(call.delegate, call.inputs).arrays
+            except TargetFailure:
+                # The reference's own refusal is a fault of the lowering, found in its own walk.
+                return []
+        return judge_device(
+            prepared.graphs[call.delegate],
+            call.inputs,
+            call.outputs.arrays,
+            reference,
+            target=target,
+            delegate=prepared.artifact.delegates[call.delegate].name,
+        )
+
+
+def _lowering_faults(subject: Subject, prepared: Prepared, target: str) -> list[Fault]:
+    faults = [
+        Fault(Verdict.FAIL, problem.stage, problem.finding, problem.message)
+        for problem in prepared.problems
+        if problem.stage is Stage.LOWER
+    ]
+    failure = prepared.reference.failure
+    if failure is not None and (target == "reference" or failure.stage is Stage.LOWER):
+        faults.append(of_target(failure))
+    if subject.must_delegate and not prepared.artifact.delegates:
+        reasons = "; ".join(f"{node.operator}: {node.reason}" for node in prepared.artifact.leftovers)
+        faults.append(
+            Fault(Verdict.UNSUPPORTED, Stage.LOWER, Finding.BOUNDARY, f"nothing was delegated ({reasons})")
+        )
+    return faults
+
+
+def _is_invalid(failure: TargetFailure | None) -> bool:
+    return failure is not None and failure.finding is Finding.INVALID and failure.verdict is Verdict.FAIL
+
+
+def _call_faults(prepared: Prepared, call: Call) -> list[Fault]:
+    """Outputs that the device left unwritten, or gave differently the second time."""
+    name = prepared.artifact.delegates[call.delegate].name
+    faults = []
+    for output, count in call.outputs.unwritten.items():
+        total = call.outputs.arrays[output].size
+        message = f"{name}, output {output}: {count} of {total} elements were never written"
+        faults.append(Fault(Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN, message))
+    for output in call.outputs.unrepeatable:
+        message = f"{name}, output {output}: two runs on the same inputs differ"
+        faults.append(Fault(Verdict.FAIL, Stage.RUN, Finding.UNREPEATABLE, message))
+    return faults
+
+
+def _reported_outputs(prepared: Prepared, walk: Walk, target: str) -> list[Comparison]:
+    """The user's outputs on the target against eager: is the result good?"""
+    if len(walk.outputs) != len(prepared.eager):
+        return []
+    return [
+        reported(f"{target}/eager", Stage.RUN, number, actual, expected)
+        for number, (actual, expected) in enumerate(zip(walk.outputs, prepared.eager, strict=True))
+    ]
+
+
+def _blame(record: Record, fault: Fault) -> None:
+    record.verdict, record.stage, record.finding = fault.verdict, fault.stage, fault.finding
+    record.message, record.log = fault.message, fault.log
+
+
+def _describe(record: Record, prepared: Prepared) -> None:
+    artifact = prepared.artifact
+    record.artifact = artifact.key
+    record.seconds = dict(artifact.seconds)
+    record.delegates = [
+        DelegateFacts(delegate.name, delegate.nodes, graph.operator_counts(), len(delegate.tosa), len(delegate.vgf))
+        for delegate, graph in zip(artifact.delegates, prepared.graphs, strict=True)
+    ]
+    counts = collections.Counter((node.operator, node.reason) for node in artifact.leftovers)
+    record.leftovers = [Leftover(operator, reason, count) for (operator, reason), count in counts.items()]
+    if not artifact.delegates:
+        record.notes.append("nothing was delegated: the whole program runs on the CPU")
+

@@ -1,0 +1,40 @@
+"""One thing found wrong with a subject on a target."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from vgf_conformance.lowering.artifact import LoweringFailure
+from vgf_conformance.targets.base import TargetFailure
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+#: The converter's verifier on an operator that TOSA does not have in this form (dtypes, ranks, attributes).
+_ILLEGAL_OPERATOR = re.compile(r"'(?:spirv\.Tosa|tosa)\.\w+' op failed to verify")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What was found, where, and the last words of whoever found it."""
+
+    verdict: Verdict
+    stage: Stage
+    finding: Finding
+    message: str
+    log: str = ""
+
+
+def of_target(failure: TargetFailure) -> Fault:
+    """The fault that ended a run on a target."""
+    return Fault(failure.verdict, failure.stage, failure.finding, failure.message, failure.log)
+
+
+def of_lowering(failure: LoweringFailure) -> Fault:
+    """The fault that ended lowering.
+
+    A graph that the converter rejects because an operator has no such form in TOSA was
+    wrong before it got there: that is the lowering's fault, not the converter's.
+    """
+    if failure.stage is Stage.CONVERT and _ILLEGAL_OPERATOR.search(failure.log):
+        return Fault(failure.verdict, Stage.LOWER, Finding.INVALID, failure.message, failure.log)
+    return Fault(failure.verdict, failure.stage, failure.finding, failure.message, failure.log)

@@ -1,0 +1,174 @@
+"""Everything about a subject that does not depend on the target: done once, used by every target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from vgf_conformance.comparison.lowering import MANY_OPERATORS, Expected, judge_output, outputs_count
+from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
+from vgf_conformance.evaluation.direct import is_direct, output_errors
+from vgf_conformance.evaluation.eager import leaves, run_eager, run_eager_fp64, tensors
+from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.walk import Walk, walk_program
+from vgf_conformance.formats.boundary import Problem, check_tosa, check_vgf
+from vgf_conformance.formats.tosa import TosaGraph, read_graph
+from vgf_conformance.formats.vgf import read_vgf
+from vgf_conformance.lowering.artifact import Artifact
+from vgf_conformance.lowering.cache import Cache
+from vgf_conformance.lowering.lower import Request, lower
+from vgf_conformance.lowering.tensors import from_physical, to_numpy
+from vgf_conformance.results.record import Comparison
+from vgf_conformance.targets.base import Target
+from vgf_conformance.vocabulary import Profile, Stage
+
+
+@dataclass
+class Prepared:
+    """A lowered subject with its expected outputs and its run on the reference model."""
+
+    artifact: Artifact
+    graphs: list[TosaGraph]
+    problems: list[Problem]
+    eager: list[torch.Tensor]
+    quantised: list[torch.Tensor] | None
+    reference: Walk
+    inputs: list[Any]
+    comparisons: list[Comparison] = field(default_factory=list)
+
+
+def prepare(
+    subject: Subject, profile: Profile, scheme: str, reference: Target, cache: Cache | None
+) -> Prepared:
+    """Lower ``subject``, run it eagerly, quantised and on the reference model, and judge up to ``lower``.
+
+    Raises LoweringFailure.
+    """
+    request = Request(
+        module=subject.module,
+        inputs=subject.example,
+        profile=profile,
+        scheme=scheme,
+        calibration=subject.calibration,
+        dynamic_shapes=subject.dynamic_shapes,
+        configure_quantizer=subject.configure_quantizer,
+    )
+    eager = tensors(run_eager(subject.module, subject.inputs))
+    artifact = lower(request, cache)
+    inputs = leaves(subject.inputs)
+    graphs = [read_graph(delegate.tosa) for delegate in artifact.delegates]
+    quantised = None if artifact.quantised is None else tensors(artifact.quantised.walk(inputs))
+    prepared = Prepared(
+        artifact=artifact,
+        graphs=graphs,
+        problems=_static_problems(artifact, graphs),
+        eager=eager,
+        quantised=quantised,
+        reference=walk_program(artifact, inputs, reference),
+        inputs=inputs,
+    )
+    prepared.comparisons = [*_quantisation(subject, prepared), *_lowering(subject, prepared)]
+    return prepared
+
+
+def _static_problems(artifact: Artifact, graphs: list[TosaGraph]) -> list[Problem]:
+    problems: list[Problem] = []
+    for delegate, graph in zip(artifact.delegates, graphs, strict=True):
+        problems += check_tosa(delegate, graph)
+        problems += check_vgf(delegate, graph, read_vgf(delegate.vgf))
+    return problems
+
+
+def _quantisation(subject: Subject, prepared: Prepared) -> list[Comparison]:
+    """Quantised program against eager: judged only against the budget that the case states."""
+    if prepared.quantised is None:
+        return []
+    pair = "quantised/eager"
+    if wrong := outputs_count(pair, Stage.QUANTISE, prepared.quantised, prepared.eager):
+        return [wrong]
+    comparisons = []
+    for number, (quantised, eager) in enumerate(zip(prepared.quantised, prepared.eager, strict=True)):
+        comparison = reported(pair, Stage.QUANTISE, number, quantised, eager, prepared.artifact.output_scales[number])
+        sqnr = comparison.metrics.sqnr_db if comparison.metrics else None
+        if subject.budget is not None and sqnr is not None:
+            comparison.rule = f"sqnr >= {subject.budget.sqnr_db:g} dB"
+            comparison.passed = sqnr >= subject.budget.sqnr_db
+            comparison.message = (
+                ""
+                if comparison.passed
+                else f"output {number}: {sqnr:.1f} dB against eager, the case allows {subject.budget.sqnr_db:g} dB"
+            )
+        comparisons.append(comparison)
+    return comparisons
+
+
+def reported(
+    pair: str, stage: Stage, number: int, actual: torch.Tensor, expected: torch.Tensor, lsb: float | None = None
+) -> Comparison:
+    """A Comparison that records metrics and judges shape and dtype only."""
+    comparison = judge_output(number, to_numpy(actual), Expected(pair, to_numpy(expected), to_numpy(expected), None, lsb))
+    comparison.stage = stage
+    if comparison.metrics is not None:
+        comparison.passed, comparison.rule, comparison.headroom, comparison.message = None, "reported", None, ""
+    return comparison
+
+
+def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
+    """Reference model against the quantised program, or against eager where nothing is quantised."""
+    if prepared.reference.failure is not None:
+        return []
+    outputs = prepared.reference.outputs
+    native = prepared.eager if prepared.quantised is None else prepared.quantised
+    pair = "reference/eager" if prepared.quantised is None else "reference/quantised"
+    if wrong := outputs_count(pair, Stage.LOWER, outputs, native):
+        return [wrong]
+    precise = None if prepared.quantised is not None else run_eager_fp64(subject.module, subject.inputs)
+    values = native if precise is None else tensors(precise)
+    # Without an fp64 form eager's own rounding, of the same size as the graph's, counts too.
+    factor = 2.0 if precise is None and prepared.quantised is None else 1.0
+    errors = _propagated_errors(prepared)
+    comparisons = []
+    for number, (output, right) in enumerate(zip(outputs, native, strict=True)):
+        error = errors[number]
+        expected = Expected(
+            pair=pair,
+            value=to_numpy(values[number]),
+            native=to_numpy(right),
+            error=None if error is None else np.broadcast_to(error * factor, tuple(right.shape)),
+            lsb=prepared.artifact.output_scales[number],
+            quantised=prepared.quantised is not None,
+            allowance=subject.lsb if prepared.quantised is not None else None,
+        )
+        comparisons.append(judge_output(number, to_numpy(output), expected))
+        if prepared.quantised is not None:
+            comparisons.append(reported("reference/eager", Stage.LOWER, number, output, prepared.eager[number]))
+    return comparisons
+
+
+def _propagated_errors(prepared: Prepared) -> list[np.ndarray[Any, Any] | None]:
+    """The propagated bound at each user output; None where it means nothing (see comparison.lowering)."""
+    artifact = prepared.artifact
+    none: list[np.ndarray[Any, Any] | None] = [None] * len(artifact.program.outputs)
+    if not is_direct(artifact.program):
+        return none
+    if prepared.quantised is None and any(_operators(graph) > MANY_OPERATORS for graph in prepared.graphs):
+        return none
+    errors: dict[int, list[torch.Tensor]] = {}
+    for call in prepared.reference.calls:
+        delegate = artifact.delegates[call.delegate]
+        try:
+            bounded = propagate(prepared.graphs[call.delegate], call.inputs, rounded_constants=True)
+        except NotCovered:
+            continue
+        errors[call.delegate] = [
+            from_physical(item.error.reshape(output.shape), port)
+            for item, output, port in zip(bounded, call.outputs.arrays, delegate.outputs, strict=True)
+        ]
+    return output_errors(artifact.program, artifact.delegates, errors)
+
+
+def _operators(graph: TosaGraph) -> int:
+    return sum(count for name, count in graph.operator_counts().items() if name not in LAYOUT)

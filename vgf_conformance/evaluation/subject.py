@@ -1,0 +1,60 @@
+"""What is evaluated: a module with its inputs, whoever declared it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from vgf_conformance.cases.case import Budget, Case, Inputs, Sample
+
+
+@dataclass
+class Subject:
+    """A module, one set of inputs, and what its declaration asks for.
+
+    ``example`` is what the module is exported with; it differs from ``inputs`` where
+    several samples share one artifact.
+    """
+
+    case: str
+    sample: str
+    kind: str
+    suite: str
+    file: str
+    operator: str
+    tier: str
+    module: torch.nn.Module
+    inputs: Inputs
+    example: Inputs
+    calibration: list[Inputs]
+    must_delegate: bool = False
+    budget: Budget | None = None
+    lsb: float | None = None
+    dynamic_shapes: Any = None
+    configure_quantizer: Callable[[Any], None] | None = None
+
+
+def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
+    """The subject that a suite's case and sample stand for, drawn from ``seed``."""
+    inputs = sample.inputs(seed)
+    return Subject(
+        case=case.name,
+        sample=sample.name,
+        kind=case.kind,
+        suite=case.file,
+        file=case.file,
+        operator=case.operator,
+        tier=case.tier,
+        module=sample.module(seed),
+        inputs=inputs,
+        example=inputs,
+        calibration=case.calibration() if case.calibration else [inputs],
+        must_delegate=case.delegated,
+        budget=case.budget,
+        lsb=case.lsb,
+        dynamic_shapes=case.dynamic_shapes,
+        configure_quantizer=case.configure_quantizer,
+    )

@@ -1,0 +1,83 @@
+"""Walks a lowered program with one target behind its delegate calls, and keeps what each call saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from vgf_conformance.evaluation.eager import tensors
+from vgf_conformance.lowering.artifact import Artifact
+from vgf_conformance.lowering.tensors import from_physical, to_physical
+from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+
+@dataclass
+class Call:
+    """One delegate call: what went in and came out, in memory order."""
+
+    delegate: int
+    inputs: list[Array]
+    outputs: Outputs
+
+
+@dataclass
+class Walk:
+    """A whole run of a program on one target, up to its end or its failure."""
+
+    outputs: list[torch.Tensor] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    failure: TargetFailure | None = None
+
+
+def walk_program(artifact: Artifact, inputs: Sequence[Any], target: Target) -> Walk:
+    """Run ``artifact`` on ``inputs``; a target's failure, or a leftover operator's, ends the walk early."""
+    walk = Walk()
+    target.load(artifact.delegates)
+
+    def call(number: int, arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        delegate = artifact.delegates[number]
+        physical = [to_physical(value, port) for value, port in zip(arguments, delegate.inputs, strict=True)]
+        outputs = target.run(number, physical)
+        walk.calls.append(Call(number, physical, outputs))
+        if len(outputs.arrays) != len(delegate.outputs):
+            raise TargetFailure(
+                Verdict.FAIL,
+                Stage.RUN,
+                Finding.WRONG,
+                f"{delegate.name} gave {len(outputs.arrays)} outputs, should be {len(delegate.outputs)}",
+            )
+        for position, (array, port) in enumerate(zip(outputs.arrays, delegate.outputs, strict=True)):
+            # Some graphs have a rank-0 tensor as one of shape [1]; any other shape is wrong.
+            if array.size != 1 and array.shape != _sized(port.physical_shape, array.shape):
+                raise TargetFailure(
+                    Verdict.FAIL,
+                    Stage.RUN,
+                    Finding.WRONG,
+                    f"{delegate.name}, output {position} has shape {list(array.shape)}, "
+                    f"should be {list(port.physical_shape)}",
+                )
+        return [
+            from_physical(array.reshape(_sized(port.physical_shape, array.shape)), port)
+            for array, port in zip(outputs.arrays, delegate.outputs, strict=True)
+        ]
+
+    try:
+        walk.outputs = tensors(artifact.program.walk(inputs, call))
+    except TargetFailure as failure:
+        walk.failure = failure
+    except Exception as error:  # a leftover operator's refusal belongs to the lowered program
+        walk.failure = TargetFailure(
+            Verdict.FAIL, Stage.LOWER, Finding.RAISED, f"outside the delegates: {type(error).__name__}: {error}"
+        )
+    return walk
+
+
+def _sized(wanted: tuple[int, ...], given: tuple[int, ...]) -> tuple[int, ...]:
+    """``wanted`` with its open dimensions filled in from ``given``."""
+    if -1 not in wanted or len(wanted) != len(given):
+        return wanted
+    return tuple(have if want == -1 else want for want, have in zip(wanted, given, strict=True))

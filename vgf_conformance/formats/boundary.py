@@ -1,0 +1,96 @@
+"""The static check of a delegate, before anything runs.
+
+Every output resource of the VGF is written by a segment; shapes, dtypes and byte counts of the
+TOSA graph and of the VGF equal what the program says at the delegate's boundary; no dimension is
+-1 or 0 unless the program says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vgf_conformance.formats.delegate import Delegate, Port
+from vgf_conformance.formats.tosa import TosaGraph
+from vgf_conformance.formats.vgf import ITEMSIZE, Vgf
+from vgf_conformance.vocabulary import Finding, Stage
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a static check found: attributed to ``lower`` where the TOSA graph is already wrong."""
+
+    stage: Stage
+    finding: Finding
+    message: str
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side's statement about one tensor."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def check_tosa(delegate: Delegate, graph: TosaGraph) -> list[Problem]:
+    """Compare the TOSA graph with the program at the boundary; problems are the lowering's."""
+    inputs = [_Side(graph.tensors[name].shape, graph.tensors[name].dtype) for name in graph.inputs]
+    outputs = [_Side(graph.tensors[name].shape, graph.tensors[name].dtype) for name in graph.outputs]
+    return [
+        Problem(Stage.LOWER, Finding.BOUNDARY, f"{delegate.name}, TOSA graph: {message}")
+        for message in _differences(delegate, inputs, outputs)
+    ]
+
+
+def check_vgf(delegate: Delegate, graph: TosaGraph, vgf: Vgf) -> list[Problem]:
+    """Compare the VGF with the program, and look for outputs that nothing writes.
+
+    What the TOSA graph has wrong already is not the converter's and is left out.
+    """
+    inputs = [_Side(tensor.shape, tensor.dtype) for _, tensor in vgf.inputs]
+    outputs = [_Side(tensor.shape, tensor.dtype) for _, tensor in vgf.outputs]
+    known = {problem.message.partition("graph: ")[2] for problem in check_tosa(delegate, graph)}
+    problems = [
+        Problem(Stage.CONVERT, Finding.BOUNDARY, f"{delegate.name}, VGF: {message}")
+        for message in _differences(delegate, inputs, outputs)
+        if message not in known
+    ]
+    unwritten = [
+        number for number, (_, tensor) in enumerate(vgf.outputs) if tensor.index not in vgf.written
+    ]
+    return problems + [
+        Problem(
+            Stage.CONVERT, Finding.UNWRITTEN, f"{delegate.name}, VGF: output {number} is written by no segment"
+        )
+        for number in unwritten
+    ]
+
+
+def _differences(delegate: Delegate, inputs: Sequence[_Side], outputs: Sequence[_Side]) -> list[str]:
+    messages = []
+    for what, ports, sides in (("input", delegate.inputs, inputs), ("output", delegate.outputs, outputs)):
+        if len(ports) != len(sides):
+            messages.append(f"{len(sides)} {what}s, the program has {len(ports)}")
+            continue
+        for number, (port, side) in enumerate(zip(ports, sides, strict=True)):
+            if difference := _difference(port, side):
+                messages.append(f"{what} {number} {difference}")
+    return messages
+
+
+def _difference(port: Port, side: _Side) -> str:
+    shape = port.physical_shape
+    if side.dtype != port.dtype:
+        return f"is {side.dtype}, the program says {port.dtype}"
+    if side.shape != shape and not _is_scalar(side.shape, shape):
+        return f"has shape {list(side.shape)}, the program says {list(shape)}"
+    if -1 not in shape and math.prod(side.shape) * ITEMSIZE[side.dtype] != math.prod(shape) * ITEMSIZE[port.dtype]:
+        return f"has {math.prod(side.shape)} elements, the program says {math.prod(shape)}"
+    return ""
+
+
+def _is_scalar(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether both are one element of rank 0 or 1: a rank-0 tensor has no other form in some graphs."""
+    return {one, other} == {(), (1,)}

@@ -1,0 +1,129 @@
+"""What ``vgf-conformance check`` prints: tables for people as results come, or one JSON document."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Iterable
+
+from tabulate import tabulate
+
+from vgf_conformance.results.record import SCHEMA_VERSION, Comparison, Record
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+_HEADERS = (
+    "profile",
+    "scheme",
+    "target",
+    "verdict",
+    "stage",
+    "max error vs eager",
+    "vs quantised",
+    "device bound used",
+)
+
+
+def print_json(records: Iterable[Record]) -> list[Record]:
+    """Print ``{"schema": 1, "records": [...]}``; progress and bad input go to standard error."""
+    found = []
+    for record in records:
+        found.append(record)
+        print(f"{record.file} {record.profile} {record.scheme} {record.target} {record.verdict.value}", file=sys.stderr)
+        if record.finding is Finding.INPUT:
+            print(f"vgf-conformance: {record.message}", file=sys.stderr)
+    print(json.dumps({"schema": SCHEMA_VERSION, "records": [record.to_json() for record in found]}, indent=1))
+    return found
+
+
+def print_tables(records: Iterable[Record]) -> list[Record]:
+    """Print one table a file, and below it why each failure failed and how to see it again."""
+    found: list[Record] = []
+    for _, group in itertools.groupby(records, lambda record: record.file):
+        members = list(group)
+        found += members
+        bad = [record for record in members if record.finding is Finding.INPUT and not record.profile]
+        for record in bad:
+            print(f"vgf-conformance: {record.message}", file=sys.stderr)
+        run = [record for record in members if record not in bad]
+        if run:
+            print(_file_report(run), flush=True)
+    return found
+
+
+def _file_report(records: list[Record]) -> str:
+    lines = [f"{records[0].file}", ""]
+    for profile, group in itertools.groupby(records, lambda record: (record.profile, record.scheme)):
+        lines.append(f"  {profile[0]} {profile[1]}: {_delegation(next(iter(group)))}")
+    lines += ["", tabulate([_row(record) for record in records], _HEADERS, tablefmt="plain"), ""]
+    for record in records:
+        if record.verdict is not Verdict.PASS:
+            lines += _explanation(record)
+    return "\n".join(lines)
+
+
+def _delegation(record: Record) -> str:
+    if not record.artifact:
+        return "not lowered"
+    inside = sum(delegate.nodes for delegate in record.delegates)
+    left = sum(leftover.count for leftover in record.leftovers)
+    delegates = len(record.delegates)
+    text = f"{inside + left} nodes: {inside} in {delegates} delegate{'' if delegates == 1 else 's'}, {left} on the CPU"
+    reasons = "; ".join(f"{leftover.operator}: {leftover.reason}" for leftover in record.leftovers)
+    return f"{text} ({reasons})" if reasons else text
+
+
+def _row(record: Record) -> tuple[str, ...]:
+    return (
+        record.profile,
+        record.scheme,
+        record.target,
+        record.verdict.value if record.verdict is Verdict.PASS else record.verdict.value.upper(),
+        record.stage.value if record.stage else "",
+        _error(_last(record, f"{record.target}/eager")),
+        _steps(_last(record, f"{record.target}/quantised") or _last(record, "reference/quantised")),
+        _share(_last(record, f"{record.target}/reference")),
+    )
+
+
+def _last(record: Record, pair: str) -> Comparison | None:
+    """The worst output of a pair, by absolute error."""
+    found = [item for item in record.comparisons if item.pair == pair and item.metrics is not None]
+    return max(found, key=lambda item: (item.metrics and item.metrics.max_abs) or 0.0, default=None)
+
+
+def _error(comparison: Comparison | None) -> str:
+    if comparison is None or comparison.metrics is None or comparison.metrics.max_abs is None:
+        return "-"
+    metrics = comparison.metrics
+    if metrics.differing == 0:
+        return "exact"
+    ulp = f" ({metrics.max_ulp:.3g} ULP)" if metrics.max_ulp is not None and metrics.max_ulp < 1e4 else ""
+    sqnr = f", {metrics.sqnr_db:.0f} dB" if metrics.sqnr_db is not None else ""
+    return f"{metrics.max_abs:.2g}{ulp}{sqnr}"
+
+
+def _steps(comparison: Comparison | None) -> str:
+    if comparison is None or comparison.metrics is None:
+        return "-"
+    if comparison.metrics.differing == 0:
+        return "exact"
+    if comparison.metrics.max_lsb is not None:
+        return f"{comparison.metrics.max_lsb:.3g} LSB"
+    return _error(comparison)
+
+
+def _share(comparison: Comparison | None) -> str:
+    if comparison is None or comparison.headroom is None:
+        return "-"
+    return f"{comparison.headroom:.0%}"
+
+
+def _explanation(record: Record) -> list[str]:
+    where = f"at {record.stage.value}" if isinstance(record.stage, Stage) else ""
+    what = record.finding.value if record.finding else ""
+    title = f"{record.profile} {record.scheme} {record.target}: {record.verdict.value} {where} ({what})"
+    lines = [title, f"  {record.message}"]
+    if record.sample != "inputs":
+        lines.append(f"  sample: {record.sample}")
+    return [*lines, f"  again: {record.repro}", ""]
