@@ -227,9 +227,7 @@ def test_update_keeps_failures_of_different_kinds_apart(tmp_path: Path) -> None:
         failing(sample="c", message="off by 4.5e-3"),
     ]
     update(tmp_path, records, VERSIONS)
-    assert sorted(globs(tmp_path)) == [
-        (sample, "INT", "none", "reference") for sample in ("a", "b", "c")
-    ]
+    assert sorted(globs(tmp_path)) == [(sample, "INT", "none", "reference") for sample in ("a", "b", "c")]
     assert unexpected(tmp_path, records) == []
 
 

@@ -147,6 +147,7 @@ def test_a_read_only_folder_is_a_user_error(tmp_path: Path, monkeypatch: pytest.
     folder.mkdir()
     folder.chmod(0o500)
     if os.access(folder, os.W_OK):  # root may write anywhere
+
         def refuse(*_: object) -> int:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 

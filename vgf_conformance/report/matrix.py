@@ -107,15 +107,11 @@ def _unexpected(records: list[Record]) -> str:
 
 
 def _expected(records: list[Record]) -> str:
-    foreseen = [
-        record for record in records if record.verdict is not Verdict.PASS and not record.unexpected
-    ]
+    foreseen = [record for record in records if record.verdict is not Verdict.PASS and not record.unexpected]
     rows = [[record.name, outcome(record), record.expected or NOTHING] for record in foreseen]
     return markdown.table(rows, ["case", "verdict", "reason"]) if rows else ""
 
 
 def _stages(records: list[Record]) -> str:
-    rows = [
-        [stage.value, tally.total, tally.unexpected] for stage, tally in stage_counts(records).items()
-    ]
+    rows = [[stage.value, tally.total, tally.unexpected] for stage, tally in stage_counts(records).items()]
     return markdown.table(rows, ["stage", "cases", "unexpected"]) if rows else ""

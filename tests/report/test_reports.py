@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, Skipped
+
+from tests.report.synthetic import RUN, synthetic
+from tests.results.records import record
+from vgf_conformance.report import compare_table, summary_table, write_reports
+from vgf_conformance.report.tally import NOTHING
+from vgf_conformance.results.merge import Results, compare_runs
+from vgf_conformance.results.record import Comparison, DelegateFacts, Metrics, Record
+from vgf_conformance.results.store import ResultsWriter, read_results
+from vgf_conformance.vocabulary import Stage, UserError, Verdict
+
+NASTY = "</script><script>alert(1)</script><!-- ]]> & \" ' | ` \x00\x1b \udc80 \u2028 ünï ✗"
+NAN = float("nan")
+
+
+def written(tmp_path: Path, *records: Record, **more: Any) -> dict[str, str]:
+    results = Results(runs=[RUN], records=list(records), **more)
+    return {path.name: path.read_text("utf-8") for path in write_reports(results, tmp_path)}
+
+
+def odd_records() -> list[Record]:
+    blank = Metrics(elements=0, differing=0)
+    odd = Metrics(1, 1, NAN, NAN, float("inf"), NAN, float("-inf"), NAN, (), NAN, NAN)
+    return [
+        record(case=""),
+        record(sample="bare", verdict=Verdict.ERROR, stage=None, unexpected=True),
+        record(
+            sample="huge", verdict=Verdict.FAIL, message="x" * 1_000_000, log="y\n" * 500_000, unexpected=True
+        ),
+        record(
+            sample="metrics",
+            comparisons=[
+                Comparison("a/b", Stage.RUN, 0, None, "", None),
+                Comparison("a/b", Stage.RUN, 0, None, "", blank, headroom=NAN),
+                Comparison(
+                    "reference/eager", Stage.RUN, 0, False, "", odd, headroom=float("inf"), histogram=[0] * 40
+                ),
+                Comparison("reference/eager", Stage.RUN, 0, True, "", odd, headroom=-1.0, histogram=[1]),
+            ],
+        ),
+        record(
+            case=NASTY,
+            sample=NASTY,
+            verdict=Verdict.CRASH,
+            message=NASTY,
+            log=NASTY,
+            repro=NASTY,
+            expected=NASTY,
+            operator=NASTY,
+            notes=[NASTY],
+            driver=NASTY,
+            delegates=[DelegateFacts(NASTY, 0, {}, 0, 0)],
+        ),
+        record(
+            sample="unexpected", verdict=Verdict.CRASH, message=NASTY, unexpected=True, expectation_note=NASTY
+        ),
+        record(profile="TOSA-1.1+FP+shape", scheme="made up", target="elsewhere", seconds={"other": 1.0}),
+    ]
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("reports")
+    return {path.name: path.read_text("utf-8") for path in write_reports(synthetic(2), folder)}
+
+
+def page_data(page: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found
+    return json.loads(found[1])
+
+
+def test_no_results_make_reports(tmp_path: Path) -> None:
+    paths = write_reports(Results(), tmp_path / "new" / "folder")
+    assert [path.name for path in paths] == ["matrix.md", "tolerance.md", "junit.xml", "report.html"]
+    assert summary_table(Results()) == "nothing was run"
+
+
+def test_odd_records_make_reports(tmp_path: Path) -> None:
+    pages = written(tmp_path, *odd_records(), warnings=[NASTY])
+    assert len(JUnitXml.fromstring(pages["junit.xml"].encode())) == 1
+    assert all(len(page) < 200_000 for page in pages.values())
+    assert "\n3 unexpected:" in summary_table(Results(records=odd_records()))
+
+
+def test_odd_records_make_reports_after_the_store_too(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path, RUN) as writer:
+        for item in odd_records():
+            writer.append(item)
+    write_reports(read_results([tmp_path]), tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot write the report"):
+        write_reports(Results(), tmp_path / "file")
+
+
+def test_matrix_counts_cells(tmp_path: Path) -> None:
+    known = {"verdict": Verdict.FAIL, "expected": "known: see issue"}
+    matrix = written(
+        tmp_path,
+        *(record(sample=str(number)) for number in range(3)),
+        *(record(sample=str(number), profile="INT", scheme="a8w8-pc") for number in range(2)),
+        record(sample="2", profile="INT", scheme="a8w8-pc", **known),  # type: ignore[arg-type]
+        record(
+            sample="0",
+            target="emulation",
+            verdict=Verdict.CRASH,
+            unexpected=True,
+            message="died",
+            repro="run it",
+        ),
+        record(sample="1", target="emulation"),
+    )["matrix.md"]
+    assert re.search(
+        r"\| operator +\| FP none reference +\| FP none emulation +\| INT a8w8-pc reference +\|", matrix
+    )
+    assert re.search(r"\| add +\| 3/3 +\| ✗ 1 of 2 +\| 2/3 \(1 expected\) +\|", matrix)
+    assert "**crash at lower**\n\n  ```\n  died\n  again: run it\n  ```" in matrix
+    assert re.search(r"\| add.*\| fail at lower +\| known: see issue +\|", matrix)
+    assert re.search(r"\| lower +\| 2 +\| 1 +\|", matrix)
+    assert "no driver here has VK\\_ARM\\_tensors" in matrix
+    assert re.search(r"\| drivers\.reference +\| TOSA reference model 1\.0\.2", matrix)
+
+
+def test_models_have_their_own_table(reports: dict[str, str]) -> None:
+    models = reports["matrix.md"].partition("## Models")[2]
+    assert re.search(r"\| mobilenet\\_v2 +\| rank1 .*\| 59/61 in 2 +\| pass ", models)
+
+
+def test_markdown_tables_survive_markup(tmp_path: Path) -> None:
+    pages = written(tmp_path, record(operator="a|b\n<script>", notes=["`x` <b>"]))
+    assert "| a\\|b &lt;script>" in pages["matrix.md"]
+    assert "<script>" not in pages["matrix.md"] + pages["tolerance.md"]
+
+
+def test_tolerance_names_the_worst_sample(tmp_path: Path) -> None:
+    def measured(sample: str, headroom: float | None, ulp: float, sqnr: float) -> Record:
+        metrics = Metrics(10, 1, max_abs=1e-7, max_ulp=ulp, sqnr_db=sqnr)
+        pair = Comparison("reference/eager", Stage.LOWER, 0, True, f"rule of {sample}", metrics, headroom)
+        return record(sample=sample, comparisons=[pair])
+
+    tolerance = written(
+        tmp_path,
+        measured("mild", 0.1, 1, 90),
+        measured("worst", 0.875, 7, 120),
+        measured("free", None, 99, 130),
+    )["tolerance.md"]
+    row = next(line for line in tolerance.splitlines() if line.startswith("| add"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells == [
+        "add",
+        "FP",
+        "none",
+        "reference",
+        "7 ULP",
+        "reference/eager",
+        "rule of worst",
+        "87.5 %",
+        "90",
+        NOTHING,
+        "worst",
+    ]
+
+
+def test_junit_reads_back(tmp_path: Path) -> None:
+    failing = record(
+        sample="bad",
+        verdict=Verdict.FAIL,
+        unexpected=True,
+        message="3 of 16 differ",
+        repro="run bad",
+        seconds={"lower": 1.5, "run": 0.5},
+        comparisons=[
+            Comparison("emulation/reference", Stage.RUN, 0, False, "exact", Metrics(16, 3, max_lsb=7.0))
+        ],
+    )
+    pages = written(
+        tmp_path,
+        record(),
+        failing,
+        record(sample="dead", verdict=Verdict.CRASH, unexpected=True),
+        record(sample="known", verdict=Verdict.FAIL, expected="a known one"),
+        record(sample="healed", unexpected=True, expectation_note="expected fail at lower, but it passes"),
+    )
+    (suite,) = JUnitXml.fromstring(pages["junit.xml"].encode())
+    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (5, 2, 1, 1)
+    assert '<property name="versions.torch" value="2.13.0"/>' in pages["junit.xml"]
+    good, bad, dead, known, healed = suite
+    assert (good.name, good.classname) == ("add[rank1-FP-none-reference]", "operators/test_elementwise.py")
+    assert good.result == []
+    assert bad.time == 2.0
+    assert isinstance(bad.result[0], Failure)
+    assert bad.result[0].message == "3 of 16 differ"
+    assert "FAIL  emulation/reference at run: 7 LSB" in bad.result[0].text
+    assert "again: run bad" in bad.result[0].text
+    assert isinstance(dead.result[0], Error)
+    assert isinstance(known.result[0], Skipped)
+    assert (known.result[0].message, known.result[0].type) == ("a known one", "pytest.xfail")
+    assert isinstance(healed.result[0], Failure)
+    assert "but it passes" in healed.result[0].message
+
+
+def test_page_holds_every_id(reports: dict[str, str]) -> None:
+    records = synthetic(2).records
+    data = page_data(reports["report.html"])
+    ids = [data["pool"][row[data["fields"].index("id")]] for row in data["rows"]]
+    assert ids == [item.id for item in records]
+    assert all(item.id in reports["report.html"] for item in records)
+
+
+def test_page_is_self_contained(reports: dict[str, str]) -> None:
+    page = reports["report.html"]
+    assert "default-src 'none'" in page
+    assert not re.search(r"<(?:link|img|iframe|base)\b|@import|url\(|\bsrc=|\bfetch\(", page)
+    assert set(re.findall(r"https?://[\w./]+", page)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_page_cannot_be_broken_out_of(tmp_path: Path) -> None:
+    page = written(tmp_path, *odd_records(), warnings=[NASTY])["report.html"]
+    assert page.count("</script>") == 2
+    assert "alert(1)</script>" not in page
+    assert NASTY.replace("\udc80", "?") in page_data(page)["pool"]
+    for sink in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+        assert sink not in page
+
+
+def test_page_stores_what_repeats_once(reports: dict[str, str]) -> None:
+    data = page_data(reports["report.html"])
+    assert len({json.dumps(value, sort_keys=True) for value in data["pool"]}) == len(data["pool"])
+    assert len(reports["report.html"]) / len(data["rows"]) < 1500
+
+
+def test_summary_counts_and_shows_the_unexpected() -> None:
+    text = summary_table(
+        Results(
+            records=[
+                record(),
+                record(sample="b", verdict=Verdict.FAIL, expected="known"),
+                record(sample="c", verdict=Verdict.CRASH, unexpected=True, message="SIGSEGV", repro="run c"),
+            ],
+            warnings=["a torn line"],
+        )
+    )
+    lines = text.splitlines()
+    assert lines[0] == "a torn line"
+    assert lines[1].split() == [
+        "profile",
+        "scheme",
+        "target",
+        "pass",
+        "fail",
+        "crash",
+        "expected",
+        "failures",
+        "unexpected",
+    ]
+    assert lines[3].split() == ["FP", "none", "reference", "1", "1", "1", "1", "1"]
+    assert lines[-4:] == [
+        "1 unexpected:",
+        "  suites/operators/test_elementwise.py::add[c-FP-none-reference]: crash at lower",
+        "    SIGSEGV",
+        "    again: run c",
+    ]
+
+
+def test_summary_of_many_unexpected_is_cut() -> None:
+    records = [record(sample=f"{number:03}", verdict=Verdict.FAIL, unexpected=True) for number in range(50)]
+    assert summary_table(Results(records=records)).endswith("... and 30 more: the reports list all")
+
+
+def test_compare_table_says_what_changed() -> None:
+    old = Results(records=[record()])
+    new = Results(records=[record(verdict=Verdict.FAIL)])
+    assert compare_table(compare_runs(old, old)) == "nothing changed"
+    assert "new failures: 1\n" in compare_table(compare_runs(old, new))
+    assert "pass -> fail at lower" in compare_table(compare_runs(old, new))
