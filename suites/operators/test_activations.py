@@ -74,7 +74,7 @@ clamp = operator(
     torch.clamp,
     [
         sample("both", normal(3, 7), min=-0.5, max=1.0),
-        sample("above", normal(3, 7), max=0.25),
+        sample("above", normal(3, 7), max=0.25, configurations=FLOATING_ONLY),
         sample("special", special_values(), min=-2.0, max=2.0, configurations=FLOATING_ONLY),
     ],
 )

@@ -7,7 +7,7 @@ operands lie on a grid of quarters, so that equal stays equal.
 
 import torch
 
-from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, INTEGER, operator, sample
+from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, INTEGER, INTEGER_ONLY, operator, sample
 from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, values
 
 NOT_YET_COVERED = (
@@ -32,18 +32,20 @@ eq = operator(
     [
         sample("some_equal", LEFT, RIGHT),
         sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
-        sample("int32", SMALL, integers(6, low=-3, high=4), configurations=INTEGER),
+        sample("int32", SMALL, integers(6, low=-3, high=4), configurations=INTEGER_ONLY),
     ],
     budget=None,
 )
 
-ne = operator(
+ne = operator("aten.ne.Tensor", torch.ne, [sample("some_equal", LEFT, RIGHT)], budget=None)
+
+# The backend has no NOT_EQUAL for integers: the node stays on the CPU, in every profile.
+ne_int32 = operator(
     "aten.ne.Tensor",
     torch.ne,
-    [
-        sample("some_equal", LEFT, RIGHT),
-        sample("int32", SMALL, integers(6, low=-3, high=4), configurations=INTEGER),
-    ],
+    [sample("some_equal", SMALL, integers(6, low=-3, high=4))],
+    configurations=(("FP+INT", "none"),),
+    delegated=False,
     budget=None,
 )
 
@@ -68,21 +70,31 @@ le = operator("aten.le.Tensor", torch.le, [sample("some_equal", LEFT, RIGHT)], b
 logical_and = operator(
     "aten.logical_and.default",
     torch.logical_and,
-    [sample("broadcast", booleans(3, 6), booleans(6))],
+    [
+        sample("broadcast", booleans(3, 6), booleans(3, 1)),
+        # One operand has fewer dimensions: lowering must give it the missing ones.
+        sample("broadcast_rank", booleans(3, 6), booleans(6), configurations=INTEGER_ONLY),
+    ],
     configurations=INTEGER,
 )
 
 logical_or = operator(
     "aten.logical_or.default",
     torch.logical_or,
-    [sample("broadcast", booleans(3, 6), booleans(6))],
+    [
+        sample("broadcast", booleans(3, 6), booleans(3, 1)),
+        sample("broadcast_rank", booleans(3, 6), booleans(6), configurations=(("FP+INT", "none"),)),
+    ],
     configurations=INTEGER,
 )
 
 logical_xor = operator(
     "aten.logical_xor.default",
     torch.logical_xor,
-    [sample("broadcast", booleans(3, 6), booleans(6))],
+    [
+        sample("broadcast", booleans(3, 6), booleans(3, 1)),
+        sample("broadcast_rank", booleans(3, 6), booleans(6), configurations=(("FP+INT", "none"),)),
+    ],
     configurations=INTEGER,
 )
 
@@ -94,28 +106,28 @@ bitwise_and = operator(
     "aten.bitwise_and.Tensor",
     torch.bitwise_and,
     [sample("int32", integers(9, low=-1000, high=1000), integers(9, low=-1000, high=1000))],
-    configurations=INTEGER,
+    configurations=INTEGER_ONLY,
 )
 
 bitwise_or = operator(
     "aten.bitwise_or.Tensor",
     torch.bitwise_or,
     [sample("int32", integers(9, low=-1000, high=1000), integers(9, low=-1000, high=1000))],
-    configurations=INTEGER,
+    configurations=INTEGER_ONLY,
 )
 
 bitwise_xor = operator(
     "aten.bitwise_xor.Tensor",
     torch.bitwise_xor,
     [sample("int32", integers(9, low=-1000, high=1000), integers(9, low=-1000, high=1000))],
-    configurations=INTEGER,
+    configurations=INTEGER_ONLY,
 )
 
 bitwise_not = operator(
     "aten.bitwise_not.default",
     torch.bitwise_not,
     [sample("int32", integers(9, low=-1000, high=1000))],
-    configurations=INTEGER,
+    configurations=INTEGER_ONLY,
 )
 
 where = operator(

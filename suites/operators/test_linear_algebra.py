@@ -27,7 +27,7 @@ mm = operator(
     torch.mm,
     [
         sample("rank2", normal(3, 7), normal(7, 5)),
-        sample("transposed", normal(3, 7), normal(7, 5, transposed=True)),
+        sample("transposed", normal(3, 7), normal(7, 5, transposed=True), configurations=FLOATING_ONLY),
         sample(
             "exact",
             integers(3, 33, low=-8, high=9, dtype=torch.float32),
@@ -53,6 +53,14 @@ addmm = operator(
     torch.addmm,
     [
         sample("row", normal(5), normal(3, 7), normal(7, 5)),
-        sample("scaled", normal(3, 5), normal(3, 7), normal(7, 5), alpha=2.0, beta=0.5),
+        sample(
+            "scaled",
+            normal(3, 5),
+            normal(3, 7),
+            normal(7, 5),
+            alpha=2.0,
+            beta=0.5,
+            configurations=FLOATING_ONLY,
+        ),
     ],
 )

@@ -1,12 +1,12 @@
 """Normalisation layers, with drawn scales, shifts and running statistics.
 
-Covered: batch norm after a convolution's place in the graph is taken by the models; here it stands
-alone. Ranks 2 to 4, channels_last, a layer norm over two dimensions and one without parameters.
+Covered: ranks 2 to 4, channels_last, a layer norm over two dimensions and one without parameters.
+Batch norm stands alone here; the models have it behind convolutions, where it is folded into them.
 """
 
 from torch import nn
 
-from vgf_conformance.cases.case import FLOATING_ONLY, layer, sample
+from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, layer, sample
 from vgf_conformance.cases.inputs import normal
 from vgf_conformance.cases.weights import with_drawn_norms
 
@@ -21,6 +21,7 @@ batch_norm = layer(
             "channels_last", normal(1, 3, 4, 5, channels_last=True), args=(3,), configurations=FLOATING_ONLY
         ),
     ],
+    configurations=FLOATING,
 )
 
 layer_norm = layer(
@@ -33,10 +34,12 @@ layer_norm = layer(
             "no_parameters", normal(4, 6), args=(6,), elementwise_affine=False, configurations=FLOATING_ONLY
         ),
     ],
+    configurations=FLOATING,
 )
 
 group_norm = layer(
     "aten.native_group_norm.default",
     lambda groups, channels: with_drawn_norms(nn.GroupNorm(groups, channels)),
     [sample("two_groups", normal(1, 4, 3, 3), args=(2, 4))],
+    configurations=FLOATING,
 )

@@ -1,11 +1,8 @@
-"""Softmax and its logarithm, over the last and over an inner dimension.
-
-The quantised logarithm's result is judged like any operator's: on small ranges it keeps its budget.
-"""
+"""Softmax and its logarithm, over the last and over an inner dimension, and far from zero."""
 
 import torch
 
-from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, operator, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, operator, sample
 from vgf_conformance.cases.inputs import normal
 
 NOT_YET_COVERED = ()
@@ -14,7 +11,7 @@ softmax = operator(
     "aten._softmax.default",
     torch.softmax,
     [
-        sample("last", normal(3, 7), dim=-1, configurations=COMBINED),
+        sample("last", normal(3, 7), dim=-1),
         sample("inner_rank4", normal(1, 5, 2, 3), dim=1),
         # exp(200) overflows float32: right only where the maximum is subtracted first.
         sample("large", normal(3, 7, scale=200.0), dim=-1, configurations=FLOATING_ONLY),

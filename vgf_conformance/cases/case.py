@@ -27,6 +27,8 @@ COMBINED: tuple[Configuration, ...] = (*FLOATING, ("FP+INT", "none"), ("FP+INT",
 WEIGHTED: tuple[Configuration, ...] = (*FLOATING, ("INT", "a8w8-pt"))
 #: Integer and boolean computations, which no quantiser touches.
 INTEGER: tuple[Configuration, ...] = (("FP", "none"), ("INT", "none"), ("FP+INT", "none"))
+#: Integer computations that the FP profile cannot express.
+INTEGER_ONLY: tuple[Configuration, ...] = (("INT", "none"), ("FP+INT", "none"))
 #: Floating-point computations that the INT profile cannot express, and values it cannot hold.
 FLOATING_ONLY: tuple[Configuration, ...] = (("FP", "none"),)
 
