@@ -16,17 +16,11 @@ import pytest
 import tosa_reference_model
 from numpy.typing import NDArray
 
+from vgf_conformance.comparison import operators
 from vgf_conformance.formats.tosa import TosaGraph, read_graph, storage
 
-#: Every operator that the backend emits, as the generator names them.
-OPERATORS = (
-    "abs add argmax arithmetic_right_shift avg_pool2d bitwise_and bitwise_not bitwise_or bitwise_xor cast "
-    "ceil clamp clz concat conv2d conv3d cos depthwise_conv2d equal erf exp floor gather greater "
-    "greater_equal identity intdiv log logical_and logical_left_shift logical_not logical_or "
-    "logical_right_shift logical_xor matmul max_pool2d maximum minimum mul negate pad pow reciprocal "
-    "reduce_all reduce_any reduce_max reduce_min reduce_product reduce_sum rescale reshape resize reverse "
-    "rsqrt scatter select sigmoid sin slice sub table tanh tile transpose transpose_conv2d"
-).split()
+#: Every operator that propagation covers, as the generator names them.
+OPERATORS = sorted(name.lower() for name in operators.OPERATORS)
 
 #: What the reference model's Python binding cannot hand over: it leaves such tensors empty.
 _NOT_BOUND = {"int4", "int48"}
@@ -106,4 +100,4 @@ def _cases(folder: Path) -> Iterator[GeneratedCase]:
 
 def _load(path: Path, dtype: str) -> NDArray[Any]:
     data = np.load(path)
-    return data.view(storage(dtype)) if dtype == "bfloat16" and data.dtype.kind == "V" else data
+    return np.asarray(data.view(storage(dtype)) if dtype == "bfloat16" and data.dtype.kind == "V" else data)

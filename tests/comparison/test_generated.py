@@ -24,6 +24,9 @@ def test_agrees_with_the_reference_model(operator: str, generated: dict[str, lis
                 inside = bounds.within(output, result.value, result.error, result.dtype)
                 assert inside.all(), case.name
                 assert bounds.headroom(output, result.value, result.error, result.dtype) <= 1, case.name
+            elif "rmI" in case.name:
+                # INEXACT_ROUND leaves a choice, and the reference model takes it.
+                assert (np.abs(output - result.value) <= result.error).all(), case.name
             else:
                 np.testing.assert_array_equal(output.astype(np.int64), result.value, case.name)
     assert judged

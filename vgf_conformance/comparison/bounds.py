@@ -62,7 +62,7 @@ def within(actual: NDArray[Any], exact: Float, error: Float, dtype: str) -> NDAr
     form = FORMATS[dtype]
     mirror = np.where(exact < 0, -1.0, 1.0)
     result, reference = actual.astype(np.float64) * mirror, exact * mirror
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         high = _saturate(reference + error, form)
         low = _saturate(reference - error, form)
         inside = np.where(result == 0, low < form.normal_min, (low <= result) & (result <= high))
@@ -77,7 +77,7 @@ def headroom(actual: NDArray[Any], exact: Float, error: Float, dtype: str) -> fl
     infinity), and elements without a finite bound. Infinite where an exact element differs.
     """
     form = FORMATS[dtype]
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         difference = np.abs(actual.astype(np.float64) - exact)
         flushed = (actual == 0) & (np.abs(exact) - error < form.normal_min)
         overflown = np.isinf(actual.astype(np.float64)) & (np.abs(exact) + error > form.normal_max)

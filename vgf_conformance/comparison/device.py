@@ -180,7 +180,7 @@ class _Judge:
         return _Opinion(True, rule, max(used, share))
 
     def _bounded_all(self) -> dict[str, Bounded]:
-        assert self.propagated is not None  # noqa: S101 - _bounded came first
+        assert self.propagated is not None
         return self.propagated
 
 
@@ -205,11 +205,14 @@ def _by_signal(rule: str, dtype: str, actual: Array, reference: Array) -> _Opini
         return _verdict(rule, ~same, actual, reference, np.inf)
     finite = np.isfinite(reference.astype(np.float64))
     got = metrics.sqnr(actual[finite].astype(np.float64), reference[finite].astype(np.float64))
-    if got is None or got >= signal_budget(dtype):
-        # The noise's share of the allowed one, as an amplitude.
-        return _Opinion(True, rule, 0.0 if got is None else 10 ** ((signal_budget(dtype) - got) / 20))
+    if got is None:
+        return _Opinion(True, rule, 0.0)
+    # The noise's share of the allowed one, as an amplitude.
+    used = float(10.0 ** ((signal_budget(dtype) - got) / 20))
+    if used <= 1:
+        return _Opinion(True, rule, used)
     return _Opinion(
-        False, rule, None, f": SQNR {got:.4g} dB" + _worst(actual != reference, actual, reference)
+        False, rule, used, f": SQNR {got:.4g} dB" + _worst(actual != reference, actual, reference)
     )
 
 

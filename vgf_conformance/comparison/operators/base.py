@@ -93,7 +93,7 @@ class Call:
         return self.inputs[0].floating
 
     def result(self, value: Array, error: Float | float = 0.0) -> Bounded:
-        """The output: integers wrapped to the dtype's width, an unknown error made infinite."""
+        """The output: integers wrapped to the dtype's width, an error that is NaN made infinite."""
         if self.dtype in FORMATS:
             value = value.astype(np.float64)
         elif self.dtype == "bool":
@@ -101,6 +101,9 @@ class Call:
         else:
             value = wrap(value.astype(np.int64), self.dtype)
         spread = np.broadcast_to(np.asarray(error, np.float64), value.shape)
+        if self.dtype not in FORMATS:
+            # Two integers that differ by at most 1.3 differ by at most 1; the slack is fp64's own rounding.
+            spread = np.floor(spread + 1e-6)
         return Bounded(value, np.where(np.isnan(spread), np.inf, spread), self.dtype)
 
 

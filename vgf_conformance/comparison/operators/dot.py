@@ -19,7 +19,9 @@ from vgf_conformance.comparison.operators.base import Array, Bounded, Call, Floa
 from vgf_conformance.comparison.operators.integer import scaled_average
 from vgf_conformance.comparison.operators.windows import windows
 
-Bilinear = Callable[[Float, Float], Float]
+#: f(x, w, extra): ``extra`` multiplies the zeros of the padding too, as the bound does and a device may:
+#: an infinite weight then spoils the results that it meets only in the padding.
+Bilinear = Callable[[Float, Float, bool], Float]
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class DotProduct:
 
     def value(self) -> Float:
         """The exact result."""
-        total = self.function(self.data.value.astype(np.float64), self.weight.value.astype(np.float64))
+        total = self.function(self.data.value.astype(np.float64), self.weight.value.astype(np.float64), False)
         return total if self.bias is None else total + self.bias.value
 
     def carried(self) -> Float | float:
@@ -49,9 +51,9 @@ class DotProduct:
         data, weight = sizes
         error: Float | float = 0.0 if self.bias is None else self.bias.error
         if not self.data.exact:
-            error = error + self.function(self.data.error, weight)
+            error = error + self.function(self.data.error, weight, False)
         if not self.weight.exact:
-            error = error + self.function(data + self.data.error, self.weight.error)
+            error = error + self.function(data + self.data.error, self.weight.error, False)
         return error
 
     def magnitude(self, dtype: str) -> Float:
@@ -60,7 +62,8 @@ class DotProduct:
         data = np.maximum(np.abs(self.data.value) + self.data.error, least)
         if not self.local:
             data = np.full_like(data, data.max(initial=least))
-        total = self.function(data, np.maximum(np.abs(self.weight.value) + self.weight.error, least))
+        weight = np.maximum(np.abs(self.weight.value) + self.weight.error, least)
+        total = self.function(data, weight, True)
         return total if self.bias is None else total + np.abs(self.bias.value)
 
     def ksb(self, dtype: str) -> int:
@@ -100,10 +103,11 @@ def convolution(call: Call) -> DotProduct:
     kernel = call.inputs[1].value.shape[1:-1]
     stride, dilation, pad = (call.attributes[name] for name in ("stride", "dilation", "pad"))
 
-    def function(data: Float, weight: Float) -> Float:
+    def function(data: Float, weight: Float, extra: bool) -> Float:
         total = np.zeros(call.shape)
-        for position, tap in windows(data, kernel, stride, dilation, pad, call.shape[1:-1]):
-            total += tap @ np.moveaxis(weight, 0, -1)[position]
+        for position, tap, inside in windows(data, kernel, stride, dilation, pad, call.shape[1:-1]):
+            products = tap @ np.moveaxis(weight, 0, -1)[position]
+            total += products if extra else np.where(inside, products, 0.0)
         return total
 
     return _convolution(call, function, math.prod(call.inputs[1].value.shape[1:]))
@@ -115,10 +119,11 @@ def depthwise(call: Call) -> DotProduct:
     kernel = call.inputs[1].value.shape[:2]
     stride, dilation, pad = (call.attributes[name] for name in ("stride", "dilation", "pad"))
 
-    def function(data: Float, weight: Float) -> Float:
+    def function(data: Float, weight: Float, extra: bool) -> Float:
         total = np.zeros(call.shape)
-        for position, tap in windows(data, kernel, stride, dilation, pad, call.shape[1:3]):
-            total += (tap[..., None] * weight[position]).reshape(call.shape)
+        for position, tap, inside in windows(data, kernel, stride, dilation, pad, call.shape[1:3]):
+            products = (tap[..., None] * weight[position]).reshape(call.shape)
+            total += products if extra else np.where(inside, products, 0.0)
         return total
 
     return _convolution(call, function, math.prod(kernel))
@@ -130,7 +135,7 @@ def transpose_convolution(call: Call) -> DotProduct:
     _, height, width, terms = call.inputs[1].value.shape
     (stride_y, stride_x), (top, _, left, _) = call.attributes["stride"], call.attributes["out_pad"]
 
-    def function(data: Float, weight: Float) -> Float:
+    def function(data: Float, weight: Float, extra: bool) -> Float:
         batch, rows, columns, _ = data.shape
         # The canvas holds every pixel that any input reaches; out_pad moves the output's frame over it.
         canvas = np.zeros(
@@ -156,9 +161,13 @@ def _framed(canvas: Float, top: int, left: int, shape: tuple[int, ...]) -> Float
 def matmul(call: Call) -> DotProduct:
     """[N, H, C] with [N, C, W]."""
     first, second = call.inputs[:2]
+
+    def function(data: Float, weight: Float, extra: bool) -> Float:
+        return np.asarray(np.matmul(data, weight))
+
     if not call.floating:
         first, second = _shifted(first, call.scalar(2)), _shifted(second, call.scalar(3))
-    return DotProduct(np.matmul, first, second, None, first.value.shape[-1], call.dtype, local=True)
+    return DotProduct(function, first, second, None, first.value.shape[-1], call.dtype, local=True)
 
 
 _ONE = Bounded(np.ones(()), np.zeros(()), "float32")
@@ -169,7 +178,7 @@ def reduce_sum(call: Call) -> DotProduct:
     """The sum along an axis."""
     axis = call.attributes["axis"]
 
-    def function(data: Float, weight: Float) -> Float:
+    def function(data: Float, weight: Float, extra: bool) -> Float:
         return np.asarray(np.sum(data, axis=axis, keepdims=True) * weight)
 
     return DotProduct(
@@ -182,7 +191,7 @@ def average(call: Call) -> DotProduct:
     """The mean of each window of an NHWC tensor; padding does not count."""
     counts = _window_sums(call, np.ones(call.inputs[0].value.shape))
 
-    def function(data: Float, weight: Float) -> Float:
+    def function(data: Float, weight: Float, extra: bool) -> Float:
         return _window_sums(call, data) / counts * weight
 
     accumulator, terms = call.attributes["acc_type"], math.prod(call.attributes["kernel"])
@@ -192,7 +201,7 @@ def average(call: Call) -> DotProduct:
 def _window_sums(call: Call, data: Array) -> Float:
     kernel, stride, pad = (call.attributes[name] for name in ("kernel", "stride", "pad"))
     total = np.zeros(call.shape)
-    for _, tap in windows(data, kernel, stride, (1, 1), pad, call.shape[1:3]):
+    for _, tap, _ in windows(data, kernel, stride, (1, 1), pad, call.shape[1:3]):
         total += tap
     return total
 

@@ -42,7 +42,10 @@ def rescale(call: Call) -> Bounded:
     quantised program rounds the same product in its own way; and what INEXACT_ROUND allows.
     """
     operand, attributes = call.inputs[0], call.attributes
-    multiplier, shift = (call.constant(index).astype(np.int64) for index in (1, 2))
+    multiplier, shift = (call.constant(index) for index in (1, 2))
+    if not attributes["per_channel"]:
+        # One number, not a vector of one: the operand may have no axes.
+        multiplier, shift = multiplier[0], shift[0]
     value, zero = operand.value, call.inputs[3].value.reshape(-1)[0]
     if attributes["input_unsigned"]:
         value, zero = unsigned(value, operand.dtype), unsigned(zero, operand.dtype)
@@ -54,7 +57,7 @@ def rescale(call: Call) -> Bounded:
     double_round = attributes["rounding_mode"] == "DOUBLE_ROUND"
     scaled = apply_scale(value, multiplier, shift, double_round=double_round) + offset
     scale = multiplier / 2.0**shift
-    lossy = multiplier & ((np.int64(1) << shift) - 1) != 0
+    lossy = (multiplier & ((np.int64(1) << shift) - 1)) != 0
     reach = operand.error * scale + _roundings(call, operand.error) * lossy
     if attributes["rounding_mode"] == "INEXACT_ROUND":
         reach = np.maximum(reach, operand.error * scale + _inexact(value * scale, scaled, offset))
@@ -79,7 +82,7 @@ def _roundings(call: Call, error: Float) -> Float:
 
 def _clipped(result: Array, middle: Array, reach: Float, low: int, high: int) -> Float:
     """The part of ``middle`` +- ``reach`` that clipping to [low, high] leaves."""
-    ends = (np.clip(middle + sign * np.ceil(reach), low, high) for sign in (-1, 1))
+    ends = (np.clip(middle + sign * reach, low, high) for sign in (-1, 1))
     return np.asarray(np.maximum(*(np.abs(end - result) for end in ends)), np.float64)
 
 

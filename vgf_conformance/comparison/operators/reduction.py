@@ -98,6 +98,6 @@ def max_pool2d(call: Call) -> Bounded:
     def pool(data: Array) -> Array:
         least = -np.inf if data.dtype == np.float64 else np.iinfo(np.int64).min
         taps = windows(data, kernel, stride, (1, 1), pad, call.shape[1:3], fill=least)
-        return functools.reduce(reducer, (tap for _, tap in taps))
+        return functools.reduce(reducer, (tap for _, tap, _ in taps))
 
     return _choice(call, pool)
