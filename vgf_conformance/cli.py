@@ -199,7 +199,7 @@ def _extract(parsed: argparse.Namespace) -> int:
 
 
 def _report(parsed: argparse.Namespace) -> int:
-    from vgf_conformance.report.write import write_reports
+    from vgf_conformance.report import write_reports
     from vgf_conformance.results.merge import merge
     from vgf_conformance.results.store import read_results
 
@@ -212,13 +212,13 @@ def _report(parsed: argparse.Namespace) -> int:
 
 
 def _compare(parsed: argparse.Namespace) -> int:
-    from vgf_conformance.report.change import change_report
+    from vgf_conformance.report import compare_table
     from vgf_conformance.results.merge import compare_runs
     from vgf_conformance.results.store import read_results
 
     comparison = compare_runs(read_results([parsed.old]), read_results([parsed.new]))
-    print(change_report(comparison))
-    return EXIT_FAIL if comparison.new_failures else EXIT_PASS
+    print(compare_table(comparison))
+    return EXIT_FAIL if comparison.worse else EXIT_PASS
 
 
 if __name__ == "__main__":

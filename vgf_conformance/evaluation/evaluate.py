@@ -13,6 +13,7 @@ from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.evaluation.walk import Call, Walk, walk_program
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache
+from vgf_conformance.lowering.causes import describe, whole
 from vgf_conformance.results.record import Comparison, DelegateFacts, Leftover, Record
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
@@ -49,17 +50,22 @@ class Evaluator:
             tier=subject.tier,
             driver=self._targets[target].driver,
         )
-        prepared = self._prepared(subject, profile, scheme)
-        if isinstance(prepared, LoweringFailure):
-            record.seconds = dict(prepared.seconds)
-            faults = [of_lowering(prepared)]
-        else:
-            _describe(record, prepared)
-            faults = self._faults(subject, prepared, target, record)
+        try:
+            faults = self._fill(record, subject, profile, scheme)
+        except Exception as error:  # a fault of the harness, or of eager: one case must not take the run down
+            faults = [Fault(Verdict.ERROR, Stage.EXPORT, Finding.RAISED, describe(error), whole(error))]
         if faults:
             _blame(record, min(faults, key=lambda fault: _ORDER[fault.stage]))
         record.seconds["total"] = time.perf_counter() - start
         return record
+
+    def _fill(self, record: Record, subject: Subject, profile: Profile, scheme: str) -> list[Fault]:
+        prepared = self._prepared(subject, profile, scheme)
+        if isinstance(prepared, LoweringFailure):
+            record.seconds = dict(prepared.seconds)
+            return [of_lowering(prepared)]
+        _describe(record, prepared)
+        return self._faults(subject, prepared, record.target, record)
 
     def close(self) -> None:
         """End every target's process."""

@@ -13,7 +13,7 @@ from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
 from vgf_conformance.evaluation.eager import leaves, run_eager, run_eager_fp64, tensors
 from vgf_conformance.evaluation.subject import Subject
-from vgf_conformance.evaluation.walk import Walk, walk_program
+from vgf_conformance.evaluation.walk import Walk, sized, walk_program
 from vgf_conformance.formats.boundary import Problem, check_tosa, check_vgf
 from vgf_conformance.formats.tosa import TosaGraph, read_graph
 from vgf_conformance.formats.vgf import read_vgf
@@ -164,7 +164,7 @@ def _propagated_errors(prepared: Prepared) -> list[np.ndarray[Any, Any] | None]:
         except NotCovered:
             continue
         errors[call.delegate] = [
-            from_physical(item.error.reshape(output.shape), port)
+            from_physical(item.error.reshape(sized(port.physical_shape, output.shape)), port)
             for item, output, port in zip(bounded, call.outputs.arrays, delegate.outputs, strict=True)
         ]
     return output_errors(artifact.program, artifact.delegates, errors)

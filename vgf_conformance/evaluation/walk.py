@@ -52,7 +52,7 @@ def walk_program(artifact: Artifact, inputs: Sequence[Any], target: Target) -> W
             )
         for position, (array, port) in enumerate(zip(outputs.arrays, delegate.outputs, strict=True)):
             # Some graphs have a rank-0 tensor as one of shape [1]; any other shape is wrong.
-            if array.size != 1 and array.shape != _sized(port.physical_shape, array.shape):
+            if array.size != 1 and array.shape != sized(port.physical_shape, array.shape):
                 raise TargetFailure(
                     Verdict.FAIL,
                     Stage.RUN,
@@ -61,7 +61,7 @@ def walk_program(artifact: Artifact, inputs: Sequence[Any], target: Target) -> W
                     f"should be {list(port.physical_shape)}",
                 )
         return [
-            from_physical(array.reshape(_sized(port.physical_shape, array.shape)), port)
+            from_physical(array.reshape(sized(port.physical_shape, array.shape)), port)
             for array, port in zip(outputs.arrays, delegate.outputs, strict=True)
         ]
 
@@ -76,8 +76,8 @@ def walk_program(artifact: Artifact, inputs: Sequence[Any], target: Target) -> W
     return walk
 
 
-def _sized(wanted: tuple[int, ...], given: tuple[int, ...]) -> tuple[int, ...]:
-    """``wanted`` with its open dimensions filled in from ``given``."""
+def sized(wanted: tuple[int, ...], given: tuple[int, ...]) -> tuple[int, ...]:
+    """``wanted`` with its open (-1) dimensions filled in from ``given``."""
     if -1 not in wanted or len(wanted) != len(given):
         return wanted
     return tuple(have if want == -1 else want for want, have in zip(wanted, given, strict=True))

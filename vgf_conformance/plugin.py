@@ -1,0 +1,403 @@
+"""pytest glue: collects suites, runs each case as an item, writes records and reports.
+
+The controller is the only writer: under pytest-xdist each worker sends its records with the test
+reports, and all targets of one artifact go to one worker.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.terminal import TerminalReporter
+
+from vgf_conformance.report import summary_table, write_reports
+from vgf_conformance.results.expectations import CaseId, Expectation, load_expectations, update
+from vgf_conformance.results.merge import Results
+from vgf_conformance.results.record import Record
+from vgf_conformance.results.store import ResultsWriter, read_results, results_file
+from vgf_conformance.vocabulary import (
+    SCHEMES,
+    TARGETS,
+    Profile,
+    UserError,
+    known_scheme,
+    known_target,
+)
+
+TIERS = ("smoke", "nightly", "all")
+SUITES = "suites"
+EXPECTATIONS = Path("golden") / "expectations"
+_RECORD = "vgf_record"
+_CONFORMANCE = pytest.StashKey["Conformance"]()
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The command line, checked. Empty filters mean everything."""
+
+    profiles: frozenset[str]
+    schemes: frozenset[str]
+    targets: tuple[str, ...]
+    tier: str
+    driver: str | None
+    seed: int
+    time_limit: float
+    results: Path
+    resume: bool
+    update_expectations: bool
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Settings:
+        """Read the options; raises UserError for a bad one."""
+        return cls(
+            profiles=frozenset(Profile.parse(text).name for text in config.getoption("--profile")),
+            schemes=frozenset(known_scheme(text) for text in config.getoption("--scheme")),
+            targets=tuple(known_target(text) for text in config.getoption("--target")) or tuple(TARGETS),
+            tier=config.getoption("--tier"),
+            driver=config.getoption("--driver"),
+            seed=config.getoption("--seed"),
+            time_limit=config.getoption("--time-limit"),
+            results=Path(config.getoption("--results")),
+            resume=config.getoption("--resume"),
+            update_expectations=config.getoption("--update-expectations"),
+        )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the suites."""
+    group = parser.getgroup("vgf-conformance", "VGF conformance suites")
+    group.addoption("--profile", action="append", default=[], help="only this TOSA profile: FP, INT, FP+INT (repeatable)")
+    group.addoption(
+        "--scheme", action="append", default=[], help=f"only this scheme: {', '.join(SCHEMES)} (repeatable)"
+    )
+    group.addoption(
+        "--target", action="append", default=[], help=f"run on this target: {', '.join(TARGETS)} (repeatable; default: all)"
+    )
+    group.addoption("--tier", choices=TIERS, default="smoke", help="how much to run (default: smoke)")
+    group.addoption("--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)")
+    group.addoption("--seed", type=int, default=0, help="seed behind inputs and weights (default: 0)")
+    group.addoption(
+        "--time-limit", type=float, default=120.0, metavar="SECONDS", help="for one delegate call (default: 120)"
+    )
+    group.addoption("--results", default="reports/latest", metavar="DIR", help="where records and reports go (default: reports/latest)")
+    group.addoption("--resume", action="store_true", help="keep the records that DIR holds and run only what is missing")
+    group.addoption(
+        "--update-expectations",
+        action="store_true",
+        help="write unexpected failures into golden/expectations for review, and drop entries that pass now",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options before anything is collected."""
+    try:
+        settings = Settings.of(config)
+        expectations = load_expectations(config.rootpath / EXPECTATIONS)
+        done = _done(config, settings)
+    except UserError as error:
+        raise pytest.UsageError(str(error)) from error
+    conformance = Conformance(config, settings, expectations, done)
+    config.stash[_CONFORMANCE] = conformance
+    config.pluginmanager.register(conformance, "vgf-conformance-run")
+
+
+def _done(config: pytest.Config, settings: Settings) -> frozenset[str]:
+    """Ids that need not run again: an xdist worker is told by its controller."""
+    if hasattr(config, "workerinput"):
+        return frozenset(config.workerinput["vgf_done"])
+    path = results_file(settings.results)
+    if not settings.resume or not path.exists():
+        return frozenset()
+    return frozenset(record.id for record in read_results([path]).records)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """An unknown driver is a usage error, found before any test is collected."""
+    from vgf_conformance.targets.vulkan import choose_driver
+
+    if config.getoption("--driver"):
+        try:
+            choose_driver(config.getoption("--driver"))
+        except UserError as error:
+            raise pytest.UsageError(str(error)) from error
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Files below suites/ hold declarations, not test functions."""
+    if module_path.is_relative_to(parent.config.rootpath / SUITES):
+        module: pytest.Module = SuiteModule.from_parent(parent, path=module_path)
+        return module
+    return None
+
+
+class SuiteModule(pytest.Module):
+    """A suite file: its items are the cases that it declares."""
+
+    def collect(self) -> Iterator[CaseItem]:
+        """One item for each sample, configuration and target."""
+        from vgf_conformance.evaluation.collect import declared_cases
+
+        settings = self.config.stash[_CONFORMANCE].settings
+        file = self.path.relative_to(self.config.rootpath / SUITES).as_posix()
+        try:
+            cases = declared_cases(self.obj, file)
+        except UserError as error:
+            raise self.CollectError(str(error)) from error
+        for case in cases:
+            for sample, (profile, scheme) in case.plan():
+                for target in settings.targets:
+                    name = f"{case.name}[{sample.name}-{profile}-{scheme}-{target}]"
+                    item: CaseItem = CaseItem.from_parent(self, name=name)
+                    item.declare(case, sample, Profile.parse(profile), scheme, target)
+                    yield item
+
+
+class ConformanceFailure(Exception):
+    """A record whose verdict nobody expected."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record.message)
+        self.record = record
+
+
+class CaseItem(pytest.Item):
+    """One (case, sample, profile, scheme, target)."""
+
+    case: Any
+    sample: Any
+    profile: Profile
+    scheme: str
+    target: str
+    record: Record | None = None
+
+    def declare(self, case: Any, sample: Any, profile: Profile, scheme: str, target: str) -> None:
+        """Say what this item stands for."""
+        self.case, self.sample, self.profile, self.scheme, self.target = case, sample, profile, scheme, target
+
+    @property
+    def case_id(self) -> CaseId:
+        """What expectations are looked up by."""
+        return CaseId(
+            self.case.file, self.case.name, self.sample.name, self.profile.name, self.scheme, self.target
+        )
+
+    def runtest(self) -> None:
+        """Evaluate; an unexpected verdict fails, an expected failure is an xfail."""
+        self.record = self.config.stash[_CONFORMANCE].evaluate(self)
+        if self.record.unexpected:
+            raise ConformanceFailure(self.record)
+        if self.record.expected is not None:
+            pytest.xfail(f"{self.record.stage.value if self.record.stage else ''}: {self.record.expected}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What a person needs: the verdict, the stages, the last words, and how to see it again."""
+        if isinstance(excinfo.value, ConformanceFailure):
+            from vgf_conformance.report.failure import failure_text
+
+            return failure_text(excinfo.value.record)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where the case is declared."""
+        return self.path, None, self.name
+
+
+class Conformance:
+    """The run: evaluates items, and in the controller writes what they left behind."""
+
+    def __init__(
+        self, config: pytest.Config, settings: Settings, expectations: Any, done: frozenset[str]
+    ) -> None:
+        self.settings = settings
+        self._config = config
+        self._expectations = expectations
+        self._done = done
+        self._evaluator: Any = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._subject: tuple[tuple[Any, ...], Any] | None = None
+        self._writer: ResultsWriter | None = None
+        self._stale: list[str] = []
+        self._not_run: list[str] = []
+        self._environment: dict[str, Any] = {}
+
+    @property
+    def _is_worker(self) -> bool:
+        return hasattr(self._config, "workerinput")
+
+    def pytest_report_header(self) -> list[str]:
+        """The environment that matters."""
+        from vgf_conformance.report.environment import header
+
+        return header(self._environment) if self._environment else []
+
+    def pytest_sessionstart(self) -> None:
+        """Look at the machine once, before the header is printed."""
+        if self._is_worker:
+            return
+        from vgf_conformance.targets.environment import environment
+
+        try:
+            self._environment = environment(self.settings.targets, self.settings.driver)
+        except UserError as error:
+            raise pytest.UsageError(str(error)) from error
+        self._environment["options"] = shlex.join(self._config.invocation_params.args)
+        self._environment["seed"] = self.settings.seed
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Select by profile, scheme and tier; leave out what a resumed run has already."""
+        cases = [item for item in items if isinstance(item, CaseItem)]
+        self._note_stale(cases)
+        left_out = [item for item in cases if self._unwanted(item)]
+        finished = [item for item in cases if item not in set(left_out) and item.nodeid in self._done]
+        if left_out or finished:
+            gone = {*left_out, *finished}
+            config.hook.pytest_deselected(items=[item for item in items if item in gone])
+            items[:] = [item for item in items if item not in gone]
+        if finished:
+            self._not_run.append(f"{len(finished)} cases kept from the run before (--resume)")
+
+    def _unwanted(self, item: CaseItem) -> bool:
+        settings = self.settings
+        return (
+            bool(settings.profiles and item.profile.name not in settings.profiles)
+            or bool(settings.schemes and item.scheme not in settings.schemes)
+            or (settings.tier != "all" and item.case.tier != settings.tier)
+        )
+
+    def _note_stale(self, cases: Sequence[CaseItem]) -> None:
+        if any("::" in argument for argument in self._config.args):
+            return
+        complete = {item.case.file for item in cases}
+        # An entry for a target that this run leaves out is not stale.
+        entries = self._expectations.stale([tuple(item.case_id) for item in cases], complete)
+        self._stale = [
+            f"{entry.source}: matches no case: remove the entry" for entry in entries if self._about_this_run(entry)
+        ]
+
+    def _about_this_run(self, entry: Expectation) -> bool:
+        from fnmatch import fnmatchcase
+
+        return any(fnmatchcase(target, entry.target) for target in self.settings.targets)
+
+    def evaluate(self, item: CaseItem) -> Record:
+        """Evaluate one item and set its expectation."""
+        record = self._open_evaluator().evaluate(self._subject_of(item), item.profile, item.scheme, item.target)
+        record = dataclasses.replace(record, id=item.nodeid, repro=self._repro(item))
+        applied: Record = self._expectations.apply(record)
+        return applied
+
+    def _open_evaluator(self) -> Any:
+        if self._evaluator is None:
+            from vgf_conformance.evaluation.session import open_evaluator
+
+            self._folder = tempfile.TemporaryDirectory(prefix="vgf-conformance-")
+            self._evaluator = open_evaluator(
+                self.settings.targets, self.settings.driver, Path(self._folder.name), self.settings.time_limit
+            )
+        return self._evaluator
+
+    def _subject_of(self, item: CaseItem) -> Any:
+        """Items of one sample follow each other and share its module and inputs."""
+        from vgf_conformance.evaluation.subject import subject_of
+
+        key = item.case_id[:3]
+        if self._subject is None or self._subject[0] != key:
+            self._subject = (key, subject_of(item.case, item.sample, self.settings.seed))
+        return self._subject[1]
+
+    def _repro(self, item: CaseItem) -> str:
+        command = ["pytest", item.nodeid, "--tier", item.case.tier]
+        if self.settings.driver:
+            command += ["--driver", self.settings.driver]
+        if self.settings.seed:
+            command += ["--seed", str(self.settings.seed)]
+        return shlex.join(command)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+        """Send the record along with the report."""
+        outcome = yield
+        if call.when == "call" and isinstance(item, CaseItem) and item.record is not None:
+            setattr(outcome.get_result(), _RECORD, item.record.to_json())  # type: ignore[attr-defined]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write each record as it comes."""
+        document = getattr(report, _RECORD, None)
+        if document is not None and not self._is_worker:
+            try:
+                self._open_writer().append(Record.from_json(document))
+            except UserError as error:
+                pytest.exit(str(error), returncode=2)
+
+    def _open_writer(self) -> ResultsWriter:
+        if self._writer is None:
+            path = results_file(self.settings.results)
+            if path.exists() and not self.settings.resume:
+                # Kept once, for whoever meant to resume.
+                path.replace(path.with_suffix(".previous.jsonl"))
+            self._writer = ResultsWriter(path, {**self._environment, "notes": self._not_run})
+        return self._writer
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell an xdist worker what is done already."""
+        node.workerinput["vgf_done"] = sorted(self._done)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """All targets of one artifact go to one worker, so that it is lowered once."""
+        from vgf_conformance.scheduling import ArtifactScheduling
+
+        return ArtifactScheduling(config, log)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take over what a worker found while it collected."""
+        output = getattr(node, "workeroutput", {})
+        self._stale = output.get("vgf_stale", self._stale)
+        self._not_run = output.get("vgf_not_run", self._not_run)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Close the targets; the controller writes the reports."""
+        if self._evaluator is not None:
+            self._evaluator.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+        if self._is_worker:
+            self._config.workeroutput["vgf_stale"] = self._stale  # type: ignore[attr-defined]
+            self._config.workeroutput["vgf_not_run"] = self._not_run  # type: ignore[attr-defined]
+            return
+        if self._stale and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """A table at the end, and where the reports are."""
+        for entry in self._stale:
+            terminalreporter.write_line(f"stale expectation: {entry}", red=True)
+        if self._writer is None:
+            return
+        self._writer.close()
+        try:
+            results = read_results([self._writer.path])
+            self._summarise(results, terminalreporter)
+        except UserError as error:
+            terminalreporter.write_line(str(error), red=True)
+
+    def _summarise(self, results: Results, terminal: TerminalReporter) -> None:
+        terminal.section("VGF conformance")
+        terminal.write_line(summary_table(results))
+        for path in write_reports(results, self.settings.results):
+            terminal.write_line(f"{path}")
+        if self.settings.update_expectations:
+            versions = {key: str(value) for key, value in self._environment.get("versions", {}).items()}
+            for path in update(self._config.rootpath / EXPECTATIONS, results.records, versions):
+                terminal.write_line(f"for review: {path}")

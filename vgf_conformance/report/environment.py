@@ -1,0 +1,21 @@
+"""The environment of a run, in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def header(environment: Mapping[str, Any]) -> list[str]:
+    """Lines for the top of a terminal run: versions, targets, driver."""
+    versions = environment.get("versions", {})
+    lines = [f"vgf-conformance {versions.get('vgf-conformance', '')}: " + _listed(versions)]
+    lines.append(f"targets: {', '.join(environment.get('targets', []))}")
+    driver = environment.get("driver")
+    if driver:
+        lines.append("driver: " + ", ".join(f"{value}" for value in driver.values() if value))
+    return lines
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items() if name != "vgf-conformance")
