@@ -20,7 +20,7 @@ nox.options.reuse_venv = "yes"
 CONSTRAINTS = "constraints.txt"
 
 #: The one environment of all sessions that need PyTorch: it is too large to have twice.
-STACK = Path(__file__).parent / ".nox" / "stack"
+STACK = Path(__file__).parent / ".nox" / f"stack-{sys.version_info.major}.{sys.version_info.minor}"
 
 SYSTEM_PACKAGES = ("libvulkan1", "mesa-vulkan-drivers")
 
@@ -117,11 +117,12 @@ def root_prefix() -> list[str] | None:
 def install_stack(session: nox.Session) -> None:
     """Install the project and all that it needs, unless that is already so."""
     settings = b"".join(Path(name).read_bytes() for name in ("pyproject.toml", CONSTRAINTS))
-    wanted = hashlib.sha256(settings + sys.version.encode()).hexdigest()
+    wanted = hashlib.sha256(settings).hexdigest()
     stamp = STACK / "installed"
     if stamp.is_file() and stamp.read_text() == wanted:
         return
-    session.run_install(sys.executable, "-m", "virtualenv", "--clear", str(STACK), external=True, silent=True)
+    if not (STACK / "bin" / "python").exists():
+        session.run_install(sys.executable, "-m", "virtualenv", str(STACK), external=True, silent=True)
     run(session, "python", "-m", "pip", "install", "-c", CONSTRAINTS, "-e", ".[dev]")
     stamp.write_text(wanted)
 
