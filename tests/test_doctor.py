@@ -229,6 +229,6 @@ def test_text_and_json_of_a_diagnosis() -> None:
     assert "  ✓  mali    Mali-G1 and 1 more, mali 50.0.0, Vulkan 1.4.0: runs a graph\n" in text
     assert "  -  radeon  no device\n" in text
     assert text.endswith("To mend\n  python -m pip install torch==2.13.0")
-    content = json.loads(to_json(diagnosis))
+    content = json.loads(json.dumps(to_json(diagnosis)))
     assert content["healthy"] is True
     assert content["drivers"][0]["devices"][0]["name"] == "Mali-G1"

@@ -169,9 +169,9 @@ def render(diagnosis: Diagnosis) -> str:
     return f"{text}\n\nTo mend\n{cures}" if cures else text
 
 
-def to_json(diagnosis: Diagnosis) -> str:
-    """Return the diagnosis as JSON, with ``healthy``."""
-    return json.dumps({"healthy": diagnosis.healthy, **asdict(diagnosis)}, indent=2)
+def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the diagnosis as plain data that JSON can hold, with ``healthy``."""
+    return {"healthy": diagnosis.healthy, **asdict(diagnosis)}
 
 
 def _check_python() -> Check:
