@@ -81,20 +81,14 @@ logical_and = operator(
 logical_or = operator(
     "aten.logical_or.default",
     torch.logical_or,
-    [
-        sample("broadcast", booleans(3, 6), booleans(3, 1)),
-        sample("broadcast_rank", booleans(3, 6), booleans(6), configurations=(("FP+INT", "none"),)),
-    ],
+    [sample("broadcast", booleans(3, 6), booleans(3, 1))],
     configurations=INTEGER,
 )
 
 logical_xor = operator(
     "aten.logical_xor.default",
     torch.logical_xor,
-    [
-        sample("broadcast", booleans(3, 6), booleans(3, 1)),
-        sample("broadcast_rank", booleans(3, 6), booleans(6), configurations=(("FP+INT", "none"),)),
-    ],
+    [sample("broadcast", booleans(3, 6), booleans(3, 1))],
     configurations=INTEGER,
 )
 

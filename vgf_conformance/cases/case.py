@@ -183,8 +183,12 @@ def model(
     configurations: tuple[Configuration, ...] = FLOATING,
     **options: Any,
 ) -> Case:
-    """Declare a model: several operators with a purpose of their own."""
+    """Declare a model: several operators with a purpose of their own.
+
+    It is calibrated on all its samples, so that samples of one shape share one artifact.
+    """
     made = tuple(Sample(item.name, item.draws, build, item.configurations) for item in samples)
+    options.setdefault("calibration", lambda: [item.inputs(seed=0) for item in made])
     return Case("", "model", "", made, configurations, **options)
 
 
