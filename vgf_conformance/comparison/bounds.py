@@ -115,7 +115,8 @@ def ulp_size(value: Float, dtype: str) -> Float:
 def absolute(magnitude: Any, factor: Any, dtype: str, *, floor: Any = 0.0, divisor: int = 1) -> Float:
     """calcAbsErrorBound: ``factor`` units of 2^-(fraction bits / divisor) at ``magnitude``.
 
-    ``floor`` is the least product of magnitude and factor. The exponent is truncated toward zero.
+    ``floor`` is the least product of magnitude and factor. The exponent is truncated toward zero, as the
+    pseudocode has it (exp2 of an int); the verifier of tosa-tools does not truncate it.
     """
     form = FORMATS[dtype]
     size = np.maximum(np.abs(magnitude), form.normal_min)
@@ -125,14 +126,19 @@ def absolute(magnitude: Any, factor: Any, dtype: str, *, floor: Any = 0.0, divis
     return np.where(~np.isfinite(factor) & (magnitude == 0), 0.0, bound)
 
 
-def rounded(exact: Float, dtype: str) -> Float:
-    """ADD, SUB, MUL, CEIL, FLOOR and CAST from an integer: half a unit in the last place.
+def arithmetic(exact: Float, dtype: str) -> Float:
+    """ADD, SUB, MUL: correctly rounded, in bf16 to 1 ULP (an fp32 result may be truncated)."""
+    return rounded(exact, dtype, 1.0 if dtype == "bfloat16" else 0.5)
 
-    0 where the exact result is representable: a correctly rounded operator then has no
+
+def rounded(exact: Float, dtype: str, count: float = 0.5) -> Float:
+    """CEIL and FLOOR: half a unit in the last place, or ``count`` of them.
+
+    0 where the exact result is representable: an operator that rounds then has no
     choice. (The specification's formula would also admit the next number below a power
     of two, which lies exactly half a unit away; nothing that rounds gives it.)
     """
-    return np.where(representable(exact, dtype), 0.0, ulp(exact, 0.5, dtype))
+    return np.where(representable(exact, dtype), 0.0, ulp(exact, count, dtype))
 
 
 def representable(exact: Float, dtype: str) -> NDArray[np.bool_]:
@@ -234,8 +240,8 @@ def resize_bilinear(largest: float, dtype: str) -> float:
 
 
 def cast(exact: Float, dtype: str) -> Float:
-    """CAST to a narrower float: -1 to +0.5 ULP in the specification, here 1 ULP both ways."""
-    return np.where(representable(exact, dtype), 0.0, ulp(exact, 1, dtype))
+    """CAST to a float: -1 to +0.5 ULP in the conformance tests, here 1 ULP both ways."""
+    return rounded(exact, dtype, 1.0)
 
 
 def dot_product_terms(terms: int, accumulator: str, dtype: str, bias: bool) -> int:
@@ -244,8 +250,8 @@ def dot_product_terms(terms: int, accumulator: str, dtype: str, bias: bool) -> i
     ``terms`` is the length of the kernel (KS), ``bias`` whether a bias that is not all
     zero is added.
     """
-    spare = (FORMATS[accumulator].fraction - FORMATS[dtype].fraction) // 2
-    return math.ceil(terms / 2.0**spare) + int(bias)
+    spare = (FORMATS[accumulator].fraction - FORMATS[dtype].fraction) / 2
+    return math.ceil(terms / math.pow(2.0, spare)) + int(bias)
 
 
 def dot_product_unit(magnitude: Float, dtype: str) -> Float:

@@ -24,7 +24,7 @@ from vgf_conformance.comparison.operators.base import (
 
 def _rounded(call: Call, value: Array, error: Array) -> Bounded:
     """A sum, difference or product: exact in integers, correctly rounded in floats."""
-    own = bounds.rounded(value, call.dtype) if call.dtype in bounds.FORMATS else 0.0
+    own = bounds.arithmetic(value, call.dtype) if call.dtype in bounds.FORMATS else 0.0
     return call.result(value, error + own)
 
 
@@ -213,8 +213,7 @@ def cast(call: Call) -> Bounded:
         return call.result(operand.value != 0, uncertain.astype(np.float64))
     if call.dtype in bounds.FORMATS:
         value = operand.value.astype(np.float64)
-        bound = bounds.cast if operand.floating else bounds.rounded
-        return call.result(value, operand.error + bound(value, call.dtype))
+        return call.result(value, operand.error + bounds.cast(value, call.dtype))
     if not operand.floating:
         return call.result(operand.value.astype(np.int64), operand.error)
     low, high = RANGES[call.dtype]
