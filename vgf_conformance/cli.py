@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vgf_conformance import __version__
+from vgf_conformance.quiet import quiet
 from vgf_conformance.vocabulary import (
     SCHEMES,
     TARGETS,
     Finding,
     Profile,
+    Stage,
     UserError,
     Verdict,
     known_scheme,
@@ -94,9 +96,15 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=[],
         help=f"where to run: {', '.join(TARGETS)} (repeatable; default: all)",
     )
-    check.add_argument("--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)")
-    check.add_argument("--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)")
-    check.add_argument("--timeout", type=float, default=120.0, help="seconds for one delegate call (default: 120)")
+    check.add_argument(
+        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
+    )
+    check.add_argument(
+        "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
+    )
+    check.add_argument(
+        "--timeout", type=float, default=120.0, help="seconds for one delegate call (default: 120)"
+    )
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
 
@@ -109,8 +117,12 @@ def _add_extract(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    report = commands.add_parser("report", help="make matrix.md, tolerance.md, junit.xml and report.html from results")
-    report.add_argument("results", nargs="+", metavar="RESULTS", type=Path, help="results.jsonl, or a folder with one")
+    report = commands.add_parser(
+        "report", help="make matrix.md, tolerance.md, junit.xml and report.html from results"
+    )
+    report.add_argument(
+        "results", nargs="+", metavar="RESULTS", type=Path, help="results.jsonl, or a folder with one"
+    )
     report.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
     report.set_defaults(command=_report)
 
@@ -131,18 +143,17 @@ def _doctor(parsed: argparse.Namespace) -> int:
 
 
 def _check(parsed: argparse.Namespace) -> int:
+    profiles = tuple(Profile.parse(text) for text in parsed.profile)
+    schemes = tuple(known_scheme(text) for text in parsed.scheme)
+    targets = tuple(known_target(text) for text in parsed.target) or tuple(TARGETS)
     _require_lowering()
     # Imported here: torch and executorch take seconds, and the other commands run without them.
-    from vgf_conformance.evaluation.check import Selection, check_files
-    from vgf_conformance.evaluation.session import open_evaluator
+    with quiet():
+        from vgf_conformance.evaluation.check import Selection, check_files
+        from vgf_conformance.evaluation.session import open_evaluator
     from vgf_conformance.report.check import print_json, print_tables
 
-    selection = Selection(
-        profiles=tuple(Profile.parse(text) for text in parsed.profile),
-        schemes=tuple(known_scheme(text) for text in parsed.scheme),
-        targets=tuple(known_target(text) for text in parsed.target) or tuple(TARGETS),
-        seed=parsed.seed,
-    )
+    selection = Selection(profiles, schemes, targets, parsed.seed)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
         evaluator = open_evaluator(selection.targets, parsed.driver, Path(folder), parsed.timeout)
         try:
@@ -164,16 +175,10 @@ def _require_lowering() -> None:
 
 
 def _status(records: Sequence[Record]) -> int:
-    if any(record.finding is Finding.INPUT or _export_refused(record) for record in records):
+    # A model that torch.export refuses is the user's to mend.
+    if any(record.finding is Finding.INPUT or record.stage is Stage.EXPORT for record in records):
         return EXIT_BAD_INPUT
     return EXIT_PASS if all(record.verdict is Verdict.PASS for record in records) else EXIT_FAIL
-
-
-def _export_refused(record: Record) -> bool:
-    """A model that torch.export refuses is the user's to mend."""
-    from vgf_conformance.vocabulary import Stage
-
-    return record.stage is Stage.EXPORT
 
 
 def _extract(parsed: argparse.Namespace) -> int:

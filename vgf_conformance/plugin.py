@@ -72,21 +72,39 @@ class Settings:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of the suites."""
     group = parser.getgroup("vgf-conformance", "VGF conformance suites")
-    group.addoption("--profile", action="append", default=[], help="only this TOSA profile: FP, INT, FP+INT (repeatable)")
+    group.addoption(
+        "--profile", action="append", default=[], help="only this TOSA profile: FP, INT, FP+INT (repeatable)"
+    )
     group.addoption(
         "--scheme", action="append", default=[], help=f"only this scheme: {', '.join(SCHEMES)} (repeatable)"
     )
     group.addoption(
-        "--target", action="append", default=[], help=f"run on this target: {', '.join(TARGETS)} (repeatable; default: all)"
+        "--target",
+        action="append",
+        default=[],
+        help=f"run on this target: {', '.join(TARGETS)} (repeatable; default: all)",
     )
     group.addoption("--tier", choices=TIERS, default="smoke", help="how much to run (default: smoke)")
-    group.addoption("--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)")
+    group.addoption(
+        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
+    )
     group.addoption("--seed", type=int, default=0, help="seed behind inputs and weights (default: 0)")
     group.addoption(
-        "--time-limit", type=float, default=120.0, metavar="SECONDS", help="for one delegate call (default: 120)"
+        "--time-limit",
+        type=float,
+        default=120.0,
+        metavar="SECONDS",
+        help="for one delegate call (default: 120)",
     )
-    group.addoption("--results", default="reports/latest", metavar="DIR", help="where records and reports go (default: reports/latest)")
-    group.addoption("--resume", action="store_true", help="keep the records that DIR holds and run only what is missing")
+    group.addoption(
+        "--results",
+        default="reports/latest",
+        metavar="DIR",
+        help="where records and reports go (default: reports/latest)",
+    )
+    group.addoption(
+        "--resume", action="store_true", help="keep the records that DIR holds and run only what is missing"
+    )
     group.addoption(
         "--update-expectations",
         action="store_true",
@@ -279,7 +297,9 @@ class Conformance:
         # An entry for a target that this run leaves out is not stale.
         entries = self._expectations.stale([tuple(item.case_id) for item in cases], complete)
         self._stale = [
-            f"{entry.source}: matches no case: remove the entry" for entry in entries if self._about_this_run(entry)
+            f"{entry.source}: matches no case: remove the entry"
+            for entry in entries
+            if self._about_this_run(entry)
         ]
 
     def _about_this_run(self, entry: Expectation) -> bool:
@@ -289,7 +309,9 @@ class Conformance:
 
     def evaluate(self, item: CaseItem) -> Record:
         """Evaluate one item and set its expectation."""
-        record = self._open_evaluator().evaluate(self._subject_of(item), item.profile, item.scheme, item.target)
+        record = self._open_evaluator().evaluate(
+            self._subject_of(item), item.profile, item.scheme, item.target
+        )
         record = dataclasses.replace(record, id=item.nodeid, repro=self._repro(item))
         applied: Record = self._expectations.apply(record)
         return applied

@@ -1,7 +1,7 @@
 """Case and Sample, and the two ways to declare an operator.
 
-    add = operator("aten.add.Tensor", torch.add, [sample("same", normal(2, 3), normal(2, 3))])
-    conv = layer("aten.convolution.default", nn.Conv2d, [sample("3x3", normal(1, 3, 8, 8), args=(3, 8, 3))])
+add = operator("aten.add.Tensor", torch.add, [sample("same", normal(2, 3), normal(2, 3))])
+conv = layer("aten.convolution.default", nn.Conv2d, [sample("3x3", normal(1, 3, 8, 8), args=(3, 8, 3))])
 """
 
 from __future__ import annotations

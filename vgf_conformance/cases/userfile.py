@@ -66,7 +66,9 @@ def load_user_model(file: str, seed: int) -> UserModel:
         profiles=_profiles(module, file),
         scheme=None if scheme is None else known_scheme(scheme),
         calibration=calibration or [example],
-        dynamic_shapes=_call(module, file, "dynamic_shapes", seed) if hasattr(module, "dynamic_shapes") else None,
+        dynamic_shapes=_call(module, file, "dynamic_shapes", seed)
+        if hasattr(module, "dynamic_shapes")
+        else None,
         configure_quantizer=getattr(module, "configure_quantizer", None),
     )
 
@@ -121,6 +123,10 @@ def _profiles(module: ModuleType, file: str) -> tuple[Profile, ...]:
 
 
 def _shown(error: Exception, file: str) -> str:
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(Path(file))]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(Path(file))
+    ]
     where = f" (line {lines[-1]})" if lines else ""
     return f"{type(error).__name__}: {error}{where}"

@@ -74,7 +74,15 @@ def _gravity(record: Record) -> tuple[int, int]:
 
 
 def _repro(record: Record, selection: Selection) -> str:
-    command = ["vgf-conformance", "check", record.file, "--profile", record.profile, "--scheme", record.scheme]
+    command = [
+        "vgf-conformance",
+        "check",
+        record.file,
+        "--profile",
+        record.profile,
+        "--scheme",
+        record.scheme,
+    ]
     command += ["--target", record.target]
     if selection.seed:
         command += ["--seed", str(selection.seed)]

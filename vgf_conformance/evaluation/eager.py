@@ -64,4 +64,8 @@ def _mapped(inputs: Inputs, function: Any) -> Inputs:
 
 def tensors(values: Sequence[Any]) -> list[torch.Tensor]:
     """Outputs as tensors: plain numbers become rank-0 tensors."""
-    return [value if isinstance(value, torch.Tensor) else torch.tensor(value) for value in values if value is not None]
+    return [
+        value if isinstance(value, torch.Tensor) else torch.tensor(value)
+        for value in values
+        if value is not None
+    ]

@@ -30,7 +30,7 @@ class Evaluator:
     def __init__(self, targets: Mapping[str, Target], cache: Cache | None = None) -> None:
         self._targets = dict(targets)
         self._cache = cache
-        self._last: tuple[tuple[int, str, str], Prepared | LoweringFailure] | None = None
+        self._last: tuple[Subject, tuple[str, str], Prepared | LoweringFailure] | None = None
 
     def evaluate(self, subject: Subject, profile: Profile, scheme: str, target: str) -> Record:
         """Lower, run and judge ``subject``; every fault ends up in the record."""
@@ -73,16 +73,18 @@ class Evaluator:
             target.close()
 
     def _prepared(self, subject: Subject, profile: Profile, scheme: str) -> Prepared | LoweringFailure:
-        key = (id(subject), profile.specification, scheme)
-        if self._last is None or self._last[0] != key:
-            try:
-                made: Prepared | LoweringFailure = prepare(
-                    subject, profile, scheme, self._targets["reference"], self._cache
-                )
-            except LoweringFailure as failure:
-                made = failure
-            self._last = (key, made)
-        return self._last[1]
+        configuration = (profile.specification, scheme)
+        last = self._last
+        if last is not None and last[0] is subject and last[1] == configuration:
+            return last[2]
+        try:
+            made: Prepared | LoweringFailure = prepare(
+                subject, profile, scheme, self._targets["reference"], self._cache
+            )
+        except LoweringFailure as failure:
+            made = failure
+        self._last = (subject, configuration, made)
+        return made
 
     def _faults(self, subject: Subject, prepared: Prepared, target: str, record: Record) -> list[Fault]:
         record.comparisons = list(prepared.comparisons)
@@ -189,11 +191,12 @@ def _describe(record: Record, prepared: Prepared) -> None:
     record.artifact = artifact.key
     record.seconds = dict(artifact.seconds)
     record.delegates = [
-        DelegateFacts(delegate.name, delegate.nodes, graph.operator_counts(), len(delegate.tosa), len(delegate.vgf))
+        DelegateFacts(
+            delegate.name, delegate.nodes, graph.operator_counts(), len(delegate.tosa), len(delegate.vgf)
+        )
         for delegate, graph in zip(artifact.delegates, prepared.graphs, strict=True)
     ]
     counts = collections.Counter((node.operator, node.reason) for node in artifact.leftovers)
     record.leftovers = [Leftover(operator, reason, count) for (operator, reason), count in counts.items()]
     if not artifact.delegates:
         record.notes.append("nothing was delegated: the whole program runs on the CPU")
-

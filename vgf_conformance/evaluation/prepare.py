@@ -91,7 +91,9 @@ def _quantisation(subject: Subject, prepared: Prepared) -> list[Comparison]:
         return [wrong]
     comparisons = []
     for number, (quantised, eager) in enumerate(zip(prepared.quantised, prepared.eager, strict=True)):
-        comparison = reported(pair, Stage.QUANTISE, number, quantised, eager, prepared.artifact.output_scales[number])
+        comparison = reported(
+            pair, Stage.QUANTISE, number, quantised, eager, prepared.artifact.output_scales[number]
+        )
         sqnr = comparison.metrics.sqnr_db if comparison.metrics else None
         if subject.budget is not None and sqnr is not None:
             comparison.rule = f"sqnr >= {subject.budget.sqnr_db:g} dB"
@@ -106,13 +108,25 @@ def _quantisation(subject: Subject, prepared: Prepared) -> list[Comparison]:
 
 
 def reported(
-    pair: str, stage: Stage, number: int, actual: torch.Tensor, expected: torch.Tensor, lsb: float | None = None
+    pair: str,
+    stage: Stage,
+    number: int,
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    lsb: float | None = None,
 ) -> Comparison:
     """A Comparison that records metrics and judges shape and dtype only."""
-    comparison = judge_output(number, to_numpy(actual), Expected(pair, to_numpy(expected), to_numpy(expected), None, lsb))
+    comparison = judge_output(
+        number, to_numpy(actual), Expected(pair, to_numpy(expected), to_numpy(expected), None, lsb)
+    )
     comparison.stage = stage
     if comparison.metrics is not None:
-        comparison.passed, comparison.rule, comparison.headroom, comparison.message = None, "reported", None, ""
+        comparison.passed, comparison.rule, comparison.headroom, comparison.message = (
+            None,
+            "reported",
+            None,
+            "",
+        )
     return comparison
 
 
@@ -144,7 +158,9 @@ def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
         )
         comparisons.append(judge_output(number, to_numpy(output), expected))
         if prepared.quantised is not None:
-            comparisons.append(reported("reference/eager", Stage.LOWER, number, output, prepared.eager[number]))
+            comparisons.append(
+                reported("reference/eager", Stage.LOWER, number, output, prepared.eager[number])
+            )
     return comparisons
 
 

@@ -71,7 +71,10 @@ def walk_program(artifact: Artifact, inputs: Sequence[Any], target: Target) -> W
         walk.failure = failure
     except Exception as error:  # a leftover operator's refusal belongs to the lowered program
         walk.failure = TargetFailure(
-            Verdict.FAIL, Stage.LOWER, Finding.RAISED, f"outside the delegates: {type(error).__name__}: {error}"
+            Verdict.FAIL,
+            Stage.LOWER,
+            Finding.RAISED,
+            f"outside the delegates: {type(error).__name__}: {error}",
         )
     return walk
 

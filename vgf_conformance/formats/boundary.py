@@ -1,19 +1,18 @@
 """The static check of a delegate, before anything runs.
 
-Every output resource of the VGF is written by a segment; shapes, dtypes and byte counts of the
-TOSA graph and of the VGF equal what the program says at the delegate's boundary; no dimension is
+Every output resource of the VGF is written by a segment; shapes and dtypes, and so byte counts, of the
+TOSA graph and of the VGF equal what the program says at the delegate's boundary; so no dimension is
 -1 or 0 unless the program says so.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.tosa import TosaGraph
-from vgf_conformance.formats.vgf import ITEMSIZE, Vgf
+from vgf_conformance.formats.vgf import Vgf
 from vgf_conformance.vocabulary import Finding, Stage
 
 
@@ -57,12 +56,12 @@ def check_vgf(delegate: Delegate, graph: TosaGraph, vgf: Vgf) -> list[Problem]:
         for message in _differences(delegate, inputs, outputs)
         if message not in known
     ]
-    unwritten = [
-        number for number, (_, tensor) in enumerate(vgf.outputs) if tensor.index not in vgf.written
-    ]
+    unwritten = [number for number, (_, tensor) in enumerate(vgf.outputs) if tensor.index not in vgf.written]
     return problems + [
         Problem(
-            Stage.CONVERT, Finding.UNWRITTEN, f"{delegate.name}, VGF: output {number} is written by no segment"
+            Stage.CONVERT,
+            Finding.UNWRITTEN,
+            f"{delegate.name}, VGF: output {number} is written by no segment",
         )
         for number in unwritten
     ]
@@ -84,13 +83,6 @@ def _difference(port: Port, side: _Side) -> str:
     shape = port.physical_shape
     if side.dtype != port.dtype:
         return f"is {side.dtype}, the program says {port.dtype}"
-    if side.shape != shape and not _is_scalar(side.shape, shape):
+    if side.shape != shape:
         return f"has shape {list(side.shape)}, the program says {list(shape)}"
-    if -1 not in shape and math.prod(side.shape) * ITEMSIZE[side.dtype] != math.prod(shape) * ITEMSIZE[port.dtype]:
-        return f"has {math.prod(side.shape)} elements, the program says {math.prod(shape)}"
     return ""
-
-
-def _is_scalar(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether both are one element of rank 0 or 1: a rank-0 tensor has no other form in some graphs."""
-    return {one, other} == {(), (1,)}

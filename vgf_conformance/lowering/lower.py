@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import logging
 import pickle
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +29,7 @@ from vgf_conformance.lowering.quantise import quantise
 from vgf_conformance.lowering.reasons import rejection_reasons
 from vgf_conformance.lowering.tensors import port_of
 from vgf_conformance.lowering.versions import versions
+from vgf_conformance.quiet import quiet
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
 _DEQUANTISE = "quantized_decomposed.dequantize"
@@ -125,7 +124,18 @@ def output_scales(program: Program) -> tuple[float | None, ...]:
 
 
 def _moves_data(operator: str) -> bool:
-    names = ("view", "permute", "transpose", "squeeze", "unsqueeze", "slice", "clone", "alias", "getitem", "split")
+    names = (
+        "view",
+        "permute",
+        "transpose",
+        "squeeze",
+        "unsqueeze",
+        "slice",
+        "clone",
+        "alias",
+        "getitem",
+        "split",
+    )
     return any(name in operator for name in names)
 
 
@@ -133,7 +143,9 @@ def _delegate(module: LoweredBackendModule, number: int, edge: EdgeProgramManage
     vgf = bytes(module.processed_bytes)
     tosa = next(_tosa_beside(path) for path in folder.glob("*.vgf") if path.read_bytes() == vgf)
     call = [
-        node for node in edge.exported_program().graph.nodes if node.name.startswith("executorch_call_delegate")
+        node
+        for node in edge.exported_program().graph.nodes
+        if node.name.startswith("executorch_call_delegate")
     ][number]
     original = module.original_module.graph
     return Delegate(
@@ -152,7 +164,8 @@ def _tosa_beside(vgf: Path) -> Path:
     (found,) = (
         path
         for path in vgf.parent.glob("*.tosa")
-        if path.name.startswith(f"{stem}_TOSA-") or (stem.endswith("_") and path.name.startswith(f"{stem}TOSA-"))
+        if path.name.startswith(f"{stem}_TOSA-")
+        or (stem.endswith("_") and path.name.startswith(f"{stem}TOSA-"))
     )
     return found
 
@@ -224,8 +237,7 @@ def _stage(request: Request, stage: Stage, verdict: Verdict, folder: Path | None
     """Time a stage, keep it quiet, and turn what it raises into a LoweringFailure."""
     start = time.perf_counter()
     try:
-        with warnings.catch_warnings(), _quiet_logging():
-            warnings.simplefilter("ignore")
+        with quiet():
             yield
     except LoweringFailure:
         raise
@@ -244,11 +256,20 @@ def _failure(error: Exception, stage: Stage, verdict: Verdict, folder: Path | No
     if rejected:
         output = str(error)
         return LoweringFailure(
-            verdict, Stage.CONVERT, Finding.RAISED, _converter_message(output), output, rejected[0].read_bytes()
+            verdict,
+            Stage.CONVERT,
+            Finding.RAISED,
+            _converter_message(output),
+            output,
+            rejected[0].read_bytes(),
         )
     if stage is Stage.LOWER and isinstance(innermost(error), (FileNotFoundError, PermissionError, OSError)):
         return LoweringFailure(
-            Verdict.ERROR, Stage.CONVERT, Finding.RAISED, f"the model converter does not launch: {describe(error)}", whole(error)
+            Verdict.ERROR,
+            Stage.CONVERT,
+            Finding.RAISED,
+            f"the model converter does not launch: {describe(error)}",
+            whole(error),
         )
     return LoweringFailure(verdict, stage, Finding.RAISED, describe(error), whole(error))
 
@@ -257,13 +278,3 @@ def _converter_message(output: str) -> str:
     lines = [line for line in output.splitlines() if "error" in line.lower()]
     text = lines[0].strip() if lines else "the model converter rejects the TOSA graph"
     return f"the model converter rejects the TOSA graph: {text}"
-
-
-@contextlib.contextmanager
-def _quiet_logging() -> Iterator[None]:
-    previous = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        yield
-    finally:
-        logging.disable(previous)

@@ -117,9 +117,7 @@ def read_program(exported: ExportedProgram) -> tuple[Program, list[LoweredBacken
         value for value, kind in zip(outputs, kinds, strict=True) if kind == OutputKind.USER_OUTPUT
     )
     inputs = tuple(
-        spec.arg.name
-        for spec in exported.graph_signature.input_specs
-        if spec.kind == InputKind.USER_INPUT
+        spec.arg.name for spec in exported.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT
     )
     return Program(inputs, constants, tuple(steps), user_outputs, _last_uses(steps, user_outputs)), delegates
 
@@ -149,7 +147,11 @@ def _symbolic(value: Any) -> Any:
     if isinstance(value, torch.fx.Node):
         return Ref(value.name)
     if isinstance(value, (list, tuple)):
-        return tuple(_symbolic(item) for item in value) if isinstance(value, tuple) else [_symbolic(i) for i in value]
+        return (
+            tuple(_symbolic(item) for item in value)
+            if isinstance(value, tuple)
+            else [_symbolic(i) for i in value]
+        )
     if isinstance(value, Mapping):
         return {key: _symbolic(item) for key, item in value.items()}
     return value

@@ -29,7 +29,10 @@ def print_json(records: Iterable[Record]) -> list[Record]:
     found = []
     for record in records:
         found.append(record)
-        print(f"{record.file} {record.profile} {record.scheme} {record.target} {record.verdict.value}", file=sys.stderr)
+        print(
+            f"{record.file} {record.profile} {record.scheme} {record.target} {record.verdict.value}",
+            file=sys.stderr,
+        )
         if record.finding is Finding.INPUT:
             print(f"vgf-conformance: {record.message}", file=sys.stderr)
     print(json.dumps({"schema": SCHEMA_VERSION, "records": [record.to_json() for record in found]}, indent=1))

@@ -24,10 +24,15 @@ class ReferenceGraph:
     def run(self, inputs: Sequence[Array], sentinel: int) -> list[Array]:
         """Run once; raises Refused where the run is unpredictable or the graph is invalid."""
         try:
-            outputs, status = tosa_reference_model.run(self._tosa, [np.asarray(array, order="C") for array in inputs])
+            outputs, status = tosa_reference_model.run(
+                self._tosa, [np.asarray(array, order="C") for array in inputs]
+            )
         except ValueError as error:
             raise Refused(
-                Verdict.FAIL, Stage.LOWER, Finding.INVALID, f"the reference model refuses the TOSA graph: {error}"
+                Verdict.FAIL,
+                Stage.LOWER,
+                Finding.INVALID,
+                f"the reference model refuses the TOSA graph: {error}",
             ) from error
         if status.name != "TOSA_VALID":
             unpredictable = status.name == "TOSA_UNPREDICTABLE"

@@ -55,12 +55,19 @@ class VgfPipeline:
             info = scenario_runner.VgfInfo()
             info.load_source(str(path))
             dispatch = scenario_runner.DispatchVgfData(builder.add_vgf(info))
-            inputs = [_tensor(builder, slot, port) for slot, port in zip(vgf.inputs, delegate.inputs, strict=True)]
-            outputs = [_tensor(builder, slot, port) for slot, port in zip(vgf.outputs, delegate.outputs, strict=True)]
+            inputs = [
+                _tensor(builder, slot, port) for slot, port in zip(vgf.inputs, delegate.inputs, strict=True)
+            ]
+            outputs = [
+                _tensor(builder, slot, port) for slot, port in zip(vgf.outputs, delegate.outputs, strict=True)
+            ]
             dispatch.bindings = [binding for _, binding in inputs + outputs]
             builder.add_dispatch_vgf(dispatch)
             self._scenario = builder.build()
-        self._inputs = [(tensor, numpy_dtype(slot.dtype)) for (tensor, _), (_, slot) in zip(inputs, vgf.inputs, strict=True)]
+        self._inputs = [
+            (tensor, numpy_dtype(slot.dtype))
+            for (tensor, _), (_, slot) in zip(inputs, vgf.inputs, strict=True)
+        ]
         self._outputs = [
             (tensor, slot.shape, numpy_dtype(slot.dtype), port.physical_shape)
             for (tensor, _), (_, slot), port in zip(outputs, vgf.outputs, delegate.outputs, strict=True)
@@ -95,7 +102,9 @@ class VgfRunner:
         try:
             return VgfPipeline(delegate, vgf)
         except RuntimeError as error:
-            raise Refused(Verdict.FAIL, Stage.RUN, Finding.RAISED, f"building the VGF's pipelines: {error}") from error
+            raise Refused(
+                Verdict.FAIL, Stage.RUN, Finding.RAISED, f"building the VGF's pipelines: {error}"
+            ) from error
 
 
 def _tensor(
@@ -103,7 +112,9 @@ def _tensor(
 ) -> tuple[scenario_runner.TensorId, scenario_runner.TypedBinding]:
     binding, tensor = slot
     identity = builder.add_tensor(list(tensor.shape), _FORMAT[tensor.dtype])
-    return identity, scenario_runner.TypedBinding(0, binding, identity, scenario_runner.DescriptorType.TensorArm)
+    return identity, scenario_runner.TypedBinding(
+        0, binding, identity, scenario_runner.DescriptorType.TensorArm
+    )
 
 
 def _bits(array: Array) -> Array:
