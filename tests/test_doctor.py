@@ -70,7 +70,7 @@ def test_a_converter_for_a_newer_glibc(tmp_path: Path, monkeypatch: pytest.Monke
     assert converter.found.endswith("needs glibc 2.38, this machine has 2.36")
     assert diagnosis.healthy
     assert not named(diagnosis.abilities, "lowering").ok
-    assert "python -m pip install ai-ml-sdk-model-converter==0.11.0" in render(diagnosis)
+    assert converter.advice == "python -m pip install ai-ml-sdk-model-converter==0.11.0"
 
 
 @pytest.mark.usefixtures("quick")
@@ -134,10 +134,8 @@ def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     lowering = named(diagnosis.abilities, "lowering")
     assert "torch: not installed" in lowering.found
     assert diagnosis.healthy
-    assert (
-        "  python -m pip install torch==2.13.0 executorch==1.5.1 'torchao==0.18.*'\n"
-        in render(diagnosis) + "\n"
-    )
+    assert "
+  python -m pip install torch==2.13.0 executorch==1.5.1 'torchao==0.18.*'" in render(diagnosis)
 
 
 @pytest.mark.usefixtures("quick")
