@@ -134,8 +134,7 @@ def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     lowering = named(diagnosis.abilities, "lowering")
     assert "torch: not installed" in lowering.found
     assert diagnosis.healthy
-    assert "
-  python -m pip install torch==2.13.0 executorch==1.5.1 'torchao==0.18.*'" in render(diagnosis)
+    assert "\n  python -m pip install torch==2.13.0 executorch==1.5.1 'torchao==0.18.*'" in render(diagnosis)
 
 
 @pytest.mark.usefixtures("quick")
