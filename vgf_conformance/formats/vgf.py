@@ -45,6 +45,10 @@ ITEMSIZE: dict[str, int] = {
     "float64": 8,
 }
 
+#: How a file begins, and where its header has major, minor and patch version, a byte each.
+_MAGIC = b"VGF1"
+_VERSION = slice(8, 11)
+
 #: VK_DESCRIPTOR_TYPE_TENSOR_ARM
 _TENSOR_DESCRIPTOR = 1000460000
 
@@ -118,13 +122,12 @@ def _header(data: bytes) -> vgfpy.HeaderDecoder:
     size = vgfpy.HeaderSize()
     if len(data) < size:
         raise ValueError(f"not a valid VGF file: {len(data)} bytes, the header alone takes {size}")
-    header = vgfpy.CreateHeaderDecoder(data, size, len(data))
-    if header is None or not header.IsValid():
+    if data[: len(_MAGIC)] != _MAGIC:
         raise ValueError("not a valid VGF file: the header does not start with the VGF magic number")
-    if not header.CheckVersion():
-        raise ValueError(
-            f"VGF version {header.GetMajor()}.{header.GetMinor()}.{header.GetPatch()} is not supported here"
-        )
+    header = vgfpy.CreateHeaderDecoder(data, size, len(data))
+    if header is None or not header.IsValid() or not header.CheckVersion():
+        version = ".".join(map(str, data[_VERSION]))
+        raise ValueError(f"VGF version {version} is not supported here, or the header is corrupt")
     return header
 
 

@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import io
 import pickle
+import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +36,12 @@ from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
 _DEQUANTISE = "quantized_decomposed.dequantize"
 _BOUNDARY = ("quantized_decomposed.quantize", _DEQUANTISE)
+
+#: What the backend says where it finds no converter, what a shell's exit status says where a command cannot
+#: be started, and what the dynamic linker says where its libraries do not fit.
+_NO_CONVERTER = ("Unable to locate a model converter", "Resolved converter candidate")
+_NOT_STARTED = (126, 127)
+_NOT_LOADED = ("GLIBC_", "GLIBCXX_", "error while loading shared libraries")
 
 
 @dataclass
@@ -65,7 +73,8 @@ def lower(request: Request, cache: Cache | None = None) -> Artifact:
         except LoweringFailure as failure:
             failure.seconds = dict(request.seconds)
             outcome = failure
-        if cache:
+        # An error is this machine's or this run's, a failure the backend's: only that is worth keeping.
+        if cache and not (isinstance(outcome, LoweringFailure) and outcome.verdict is Verdict.ERROR):
             cache.put(key, outcome)
     if isinstance(outcome, LoweringFailure):
         raise outcome
@@ -252,29 +261,35 @@ def _stage(request: Request, stage: Stage, verdict: Verdict, folder: Path | None
 
 
 def _failure(error: Exception, stage: Stage, verdict: Verdict, folder: Path | None) -> LoweringFailure:
-    rejected = sorted(folder.glob("failed_model_converter_input*.tosa")) if folder else []
-    if rejected:
-        output = str(error)
-        return LoweringFailure(
-            verdict,
-            Stage.CONVERT,
-            Finding.RAISED,
-            _converter_message(output),
-            output,
-            rejected[0].read_bytes(),
-        )
-    if stage is Stage.LOWER and isinstance(innermost(error), (FileNotFoundError, PermissionError, OSError)):
-        return LoweringFailure(
-            Verdict.ERROR,
-            Stage.CONVERT,
-            Finding.RAISED,
-            f"the model converter does not launch: {describe(error)}",
-            whole(error),
-        )
+    if stage is Stage.LOWER:
+        if why := _unlaunched(error):
+            message = f"the model converter does not launch: {why}"
+            return LoweringFailure(Verdict.ERROR, Stage.CONVERT, Finding.RAISED, message, whole(error))
+        rejected = sorted(folder.glob("failed_model_converter_input*.tosa")) if folder else []
+        if rejected:
+            return _rejection(error, rejected[0].read_bytes())
     return LoweringFailure(verdict, stage, Finding.RAISED, describe(error), whole(error))
 
 
-def _converter_message(output: str) -> str:
-    lines = [line for line in output.splitlines() if "error" in line.lower()]
-    text = lines[0].strip() if lines else "the model converter rejects the TOSA graph"
-    return f"the model converter rejects the TOSA graph: {text}"
+def _unlaunched(error: Exception) -> str:
+    """Why the converter's program did not even start; empty where it did, or was not called."""
+    cause = innermost(error)
+    if isinstance(cause, OSError):
+        return describe(error)
+    if any(text in str(cause) for text in _NO_CONVERTER):
+        return str(cause)
+    if isinstance(cause, subprocess.CalledProcessError):
+        words = (cause.stderr or b"").decode(errors="replace").strip()
+        if cause.returncode in _NOT_STARTED or any(text in words for text in _NOT_LOADED):
+            return f"exit status {cause.returncode}: {words or 'it says nothing'}"
+    return ""
+
+
+def _rejection(error: Exception, tosa: bytes) -> LoweringFailure:
+    cause, output = innermost(error), str(error)
+    if isinstance(cause, subprocess.CalledProcessError) and cause.returncode < 0:
+        message = f"the model converter was ended by {signal.Signals(-cause.returncode).name}"
+        return LoweringFailure(Verdict.CRASH, Stage.CONVERT, Finding.CRASHED, message, output, tosa)
+    lines = [line.strip() for line in output.splitlines() if "error" in line.lower()]
+    message = f"the model converter rejects the TOSA graph: {lines[0] if lines else 'it does not say why'}"
+    return LoweringFailure(Verdict.FAIL, Stage.CONVERT, Finding.RAISED, message, output, tosa)

@@ -102,7 +102,7 @@ def read_program(exported: ExportedProgram) -> tuple[Program, list[LoweredBacken
             elif isinstance(attribute, torch.Tensor):
                 constants[node.name] = attribute
             else:
-                raise NotRepresentable(f"{node.name} is a {type(attribute).__name__}: control flow")
+                raise NotRepresentable(f"it has control flow ({node.name})")
         elif node.op == "call_function":
             args, keywords = _symbolic(node.args), _symbolic(node.kwargs)
             if node.target is executorch_call_delegate:

@@ -21,6 +21,8 @@ from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: Seconds that one delegate call may take, building included.
 TIME_LIMIT = 120.0
+#: Seconds in which a worker must have started: a busy machine is no fault of the delegate's.
+START_LIMIT = 120.0
 #: Characters of the worker's output kept as its last words.
 LAST_WORDS = 2000
 
@@ -55,14 +57,14 @@ class ProcessTarget:
             return
         self._delegates = tuple(delegates)
         if self._process is not None:
-            self._ask(("load", self._delegates))
+            self._ask(("load", self._delegates), START_LIMIT)
 
     def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
         """Run delegate ``index``; raises TargetFailure for a refusal, a crash or a hang."""
         if self._process is None:
             self._start()
-            self._ask(("load", self._delegates))
-        outputs = self._ask(("run", index, list(inputs)))
+            self._ask(("load", self._delegates), START_LIMIT)
+        outputs = self._ask(("run", index, list(inputs)), self._time_limit)
         assert isinstance(outputs, Outputs)
         return outputs
 
@@ -93,12 +95,12 @@ class ProcessTarget:
         theirs.close()
         self._connection = Connection(ours.detach())
 
-    def _ask(self, request: tuple[Any, ...]) -> Any:
+    def _ask(self, request: tuple[Any, ...], limit: float) -> Any:
         assert self._connection is not None
         try:
             self._connection.send(request)
-            if not self._connection.poll(self._time_limit):
-                raise self._hung()
+            if not self._connection.poll(limit):
+                raise self._hung(limit)
             reply = self._connection.recv()
         except (EOFError, OSError) as error:
             raise self._crashed() from error
@@ -111,8 +113,8 @@ class ProcessTarget:
             Verdict.ERROR, Stage.RUN, Finding.RAISED, reply[1].strip().splitlines()[-1], reply[1]
         )
 
-    def _hung(self) -> TargetFailure:
-        message = f"no answer within {self._time_limit:g} s: the worker was killed"
+    def _hung(self, limit: float) -> TargetFailure:
+        message = f"no answer within {limit:g} s: the worker was killed"
         words = self._last_words()
         self.close()
         return TargetFailure(Verdict.TIMEOUT, Stage.RUN, Finding.HUNG, message, words)
