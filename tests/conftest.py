@@ -1,0 +1,36 @@
+"""What the harness's own tests share: one artifact cache and one set of targets a session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vgf_conformance.evaluation.evaluate import Evaluator
+from vgf_conformance.evaluation.session import open_evaluator
+from vgf_conformance.lowering.cache import Cache, default_folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty artifact cache for this session, shared by its workers: never the user's own."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "artifact-cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VGF_CONFORMANCE_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def cache(cache_folder: Path) -> Cache:
+    return Cache(default_folder())
+
+
+@pytest.fixture(scope="session")
+def evaluator(cache_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
+    """The real reference model, and the real emulation layers over the default driver."""
+    made = open_evaluator(("reference", "emulation"), None, tmp_path_factory.mktemp("layers"))
+    yield made
+    made.close()

@@ -1,0 +1,163 @@
+"""Runners that lie, crash and hang: each gives the reference model's results with one fault planted.
+
+The fault strikes delegates of two outputs only, so that a case with one output, run next on the
+same target, shows whether the target still works.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.targets.base import Array
+from vgf_conformance.targets.reference import ReferenceGraph, ReferenceRunner
+from vgf_conformance.targets.runner import Refused
+from vgf_conformance.targets.sentinel import filled
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+#: Names the file to which Counting adds a line for each delegate that it builds.
+COUNT_FILE = "VGF_CONFORMANCE_TEST_COUNT"
+
+
+class Planted:
+    """A delegate whose outputs pass through ``fault``; ``sentinel`` is that of the run."""
+
+    def __init__(self, graph: ReferenceGraph, fault: Callable[[list[Array], int], list[Array]]) -> None:
+        self._graph = graph
+        self._fault = fault
+
+    def run(self, inputs: Sequence[Array], sentinel: int) -> list[Array]:
+        return self._fault([np.array(item) for item in self._graph.run(inputs, sentinel)], sentinel)
+
+
+class Faithful:
+    """The reference model's results as they are; the base of all that change them."""
+
+    def build(self, delegate: Delegate) -> ReferenceGraph | Planted:
+        graph = ReferenceRunner().build(delegate)
+        return Planted(graph, self.fault) if len(delegate.outputs) == 2 else graph
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        return outputs
+
+
+class DropsLast(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        return outputs[:-1]
+
+
+class ReturnsNone(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        return []
+
+
+class ReturnsExtra(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        return [*outputs, outputs[0]]
+
+
+class ReturnsNan(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        outputs[0][...] = np.nan
+        return outputs
+
+
+class OffByTenthOfRms(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        wide = outputs[0].astype(np.float64)
+        outputs[0][1, 2] = wide[1, 2] + 0.1 * np.sqrt(np.mean(wide**2))
+        return outputs
+
+
+class OffByOneStep(Faithful):
+    """One quantisation step, away from the end of the range."""
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        value = int(outputs[0][1, 2])
+        outputs[0][1, 2] = value - 1 if value > 0 else value + 1
+        return outputs
+
+
+class Transposed(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        return [outputs[0].T, *outputs[1:]]
+
+
+class WrongDtype(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        return [outputs[0].astype(np.float16), *outputs[1:]]
+
+
+class LeavesTail(Faithful):
+    """The last four elements keep what the buffer held before the run."""
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        buffer = np.array(filled(outputs[0].shape, outputs[0].dtype, sentinel))
+        buffer.reshape(-1)[:-4] = outputs[0].reshape(-1)[:-4]
+        return [buffer, *outputs[1:]]
+
+
+class RepeatsDifferently(Faithful):
+    """The second run is off by one bit in one element."""
+
+    def __init__(self) -> None:
+        self._runs = 0
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        self._runs += 1
+        outputs[1].view(np.uint8).reshape(-1)[0] ^= self._runs % 2
+        return outputs
+
+
+class CrashesWithSigill(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        print("last words of a driver", flush=True)
+        os.kill(os.getpid(), signal.SIGILL)
+        return outputs
+
+
+class CrashesWithSigsegv(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        os.kill(os.getpid(), signal.SIGSEGV)
+        return outputs
+
+
+class Exits(Faithful):
+    """A driver that calls exit() instead of crashing."""
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        os._exit(3)
+
+
+class Hangs(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        print("still compiling", flush=True)
+        time.sleep(3600)
+        return outputs
+
+
+class Raises(Faithful):
+    """A fault of the runner itself."""
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        raise RuntimeError("the device was lost")
+
+
+class Refuses(Faithful):
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        raise Refused(Verdict.UNSUPPORTED, Stage.RUN, Finding.INVALID, "no such operator here")
+
+
+class Counting(Faithful):
+    """Notes each build, to show how many samples share one."""
+
+    def build(self, delegate: Delegate) -> ReferenceGraph | Planted:
+        with Path(os.environ[COUNT_FILE]).open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        return super().build(delegate)
