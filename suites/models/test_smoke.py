@@ -82,7 +82,7 @@ class LastState(nn.Module):
         return self.lstm(sequence)[0][:, -1]
 
 
-BUDGET = Budget(15.0, "a few int8 layers in a row, seeded weights")
+BUDGET = Budget(15.0, "int8 layers in a row on seeded weights: 33 dB and more were measured")
 
 convolutional_classifier = model(
     lambda: with_drawn_norms(ConvolutionalClassifier()),
