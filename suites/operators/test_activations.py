@@ -60,6 +60,7 @@ leaky_relu = operator(
     "aten.leaky_relu.default", F.leaky_relu, [sample("slope_0.1", normal(3, 7), negative_slope=0.1)]
 )
 
+# Values on both sides of -0.35, where lowering changes from a series to exp(x) - 1.
 elu = operator("aten.elu.default", F.elu, [sample("alpha_1.5", normal(3, 7), alpha=1.5)])
 
 hardtanh = operator(
