@@ -19,7 +19,7 @@ def leaves(value: Any) -> list[Any]:
 
 def run_eager(module: torch.nn.Module, inputs: Inputs) -> list[Any]:
     """The module's outputs, flattened; one thread, so that they repeat."""
-    with torch.no_grad(), _one_thread():
+    with torch.no_grad(), _one_thread(), _same_state(module):
         return leaves(module(*_copied(inputs)))
 
 
@@ -35,6 +35,20 @@ def run_eager_fp64(module: torch.nn.Module, inputs: Inputs) -> list[Any] | None:
         return None
     finally:
         torch.set_default_dtype(default)
+
+
+@contextlib.contextmanager
+def _same_state(module: torch.nn.Module) -> Iterator[None]:
+    """Undo what the module does to its buffers: each stage starts from the same state."""
+    owned = [(part, dict(part._buffers)) for part in module.modules()]
+    kept = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    try:
+        yield
+    finally:
+        for part, buffers in owned:
+            part._buffers.update(buffers)
+        for buffer, value in kept:
+            buffer.copy_(value)
 
 
 @contextlib.contextmanager
