@@ -175,10 +175,15 @@ def _require_lowering() -> None:
 
 
 def _status(records: Sequence[Record]) -> int:
-    # A model that torch.export refuses is the user's to mend.
-    if any(record.finding is Finding.INPUT or record.stage is Stage.EXPORT for record in records):
+    if any(map(_needs_mending, records)):
         return EXIT_BAD_INPUT
     return EXIT_PASS if all(record.verdict is Verdict.PASS for record in records) else EXIT_FAIL
+
+
+def _needs_mending(record: Record) -> bool:
+    """Whether the user has to mend a file, a model that torch.export refuses, or the set-up of the converter."""
+    unlaunched = record.verdict is Verdict.ERROR and record.stage is Stage.CONVERT
+    return record.finding is Finding.INPUT or record.stage is Stage.EXPORT or unlaunched
 
 
 def _extract(parsed: argparse.Namespace) -> int:

@@ -58,13 +58,12 @@ def load_user_model(file: str, seed: int) -> UserModel:
     example = _inputs(file, "inputs()", _call(module, file, "inputs", seed))
     samples = _several(module, file, "samples", seed)
     calibration = _several(module, file, "calibration", seed)
-    scheme = getattr(module, "scheme", None)
     return UserModel(
         file=file,
         module=model.eval(),
         samples=(example, *samples),
         profiles=_profiles(module, file),
-        scheme=None if scheme is None else known_scheme(scheme),
+        scheme=_scheme(module, file),
         calibration=calibration or [example],
         dynamic_shapes=_call(module, file, "dynamic_shapes", seed)
         if hasattr(module, "dynamic_shapes")
@@ -120,6 +119,14 @@ def _profiles(module: ModuleType, file: str) -> tuple[Profile, ...]:
         return tuple(Profile.parse(name) for name in names)
     except (UserError, TypeError) as error:
         raise UserError(f"{file}: profiles: {error}") from error
+
+
+def _scheme(module: ModuleType, file: str) -> str | None:
+    scheme = getattr(module, "scheme", None)
+    try:
+        return None if scheme is None else known_scheme(scheme)
+    except UserError as error:
+        raise UserError(f"{file}: scheme: {error}") from error
 
 
 def _shown(error: Exception, file: str) -> str:
