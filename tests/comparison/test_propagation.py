@@ -89,7 +89,7 @@ def test_a_quantised_addition_may_differ_by_one_step_and_is_exact_in_tosa() -> N
     (result,) = propagate(read_graph(data), inputs)
     np.testing.assert_array_equal(reference(data, *inputs), result.value)
     assert set(result.error.reshape(-1)) <= {0, 1}
-    (exact,) = propagate(read_graph(data), inputs, requantised=False)
+    (exact,) = propagate(read_graph(data), inputs)
     assert exact.exact
 
 
@@ -103,7 +103,7 @@ def test_floats_between_integers() -> None:
     stretched = build.operator("MUL", [curve, build.constant([200.0], "float32"), zero], shape, "float32")
     data = build.finish(build.operator("CAST", [stretched], shape, "int16"))
     inputs = RNG.integers(-128, 128, shape).astype(np.int8)
-    (result,) = propagate(read_graph(data), [inputs], requantised=False)
+    (result,) = propagate(read_graph(data), [inputs])
     assert (np.abs(reference(data, inputs) - result.value) <= result.error).all()
     # Few lie so near to a half that the sigmoid's error moves them to the next integer.
     assert np.count_nonzero(result.error) < 3
@@ -123,7 +123,8 @@ def test_rounded_constants() -> None:
     x = np.zeros(2, np.float32)
     assert propagate(read_graph(data), [x])[0].exact
     (rounded,) = propagate(read_graph(data), [x], rounded_constants=True)
-    np.testing.assert_allclose(rounded.error, [2.0**-28, 2.0**-23])
+    # 3 needs two bits of its fraction: nobody rounded it.
+    np.testing.assert_allclose(rounded.error, [2.0**-28, 0.0])
 
 
 def test_an_intermediate_overflow_bounds_nothing_but_what_clamps_it() -> None:
@@ -196,7 +197,7 @@ def bools(*shape: int) -> Bounded:
 def call(
     name: str, inputs: tuple[Bounded, ...], shape: tuple[int, ...], dtype: str, **attributes: Any
 ) -> Call:
-    return Call(name, attributes, inputs, shape, dtype, "1.0.2", False)
+    return Call(name, attributes, inputs, shape, dtype, "1.0.2")
 
 
 def elementwise(name: str, *inputs: Bounded, dtype: str = "float32", **attributes: Any) -> Call:
@@ -335,7 +336,7 @@ def test_errors_are_sound(item: Call) -> None:
     for _ in range(60):
         operands = tuple(map(chosen, item.inputs))
         moved = meaning(
-            Call(item.name, item.attributes, operands, item.shape, item.dtype, item.version, False)
+            Call(item.name, item.attributes, operands, item.shape, item.dtype, item.version)
         )
         gap = np.abs(moved.value.astype(np.float64) - result.value.astype(np.float64))
         assert (gap <= result.error * (1 + 1e-12)).all()

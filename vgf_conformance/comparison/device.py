@@ -154,7 +154,7 @@ class _Judge:
 
     def _bounded(self, tensor: TosaTensor) -> Bounded:
         if self.propagated is None:
-            self.propagated = evaluate(self.graph, self.inputs, requantised=False)
+            self.propagated = evaluate(self.graph, self.inputs)
         return self.propagated[tensor.name]
 
     def _by_bound(self, rule: str, tensor: TosaTensor, actual: Array, reference: Array) -> _Opinion:

@@ -35,18 +35,15 @@ def propagate(
     inputs: Sequence[NDArray[Any]],
     *,
     rounded_constants: bool = False,
-    requantised: bool = True,
 ) -> list[Bounded]:
     """Run ``graph`` on ``inputs`` (in the graph's order, as stored) and bound its outputs.
 
-    ``rounded_constants`` gives every floating CONST an error of half an ULP: for a
-    comparison with a program whose constants the compiler folded and rounded.
-    ``requantised`` grants 1 LSB to each integer rounding that loses bits: for a
-    comparison with a quantised program, which rounds scales its own way; a device must
-    round as TOSA says.
+    ``rounded_constants`` gives floating CONSTs an error of half an ULP where they need
+    more than half of their fraction: for a comparison with a program whose constants the
+    compiler folded and rounded (0.5 or 3 was never rounded, sqrt(2) was).
     Raises NotCovered for an unknown operator, ValueError where the inputs do not fit.
     """
-    known = evaluate(graph, inputs, rounded_constants=rounded_constants, requantised=requantised)
+    known = evaluate(graph, inputs, rounded_constants=rounded_constants)
     return [known[name] for name in graph.outputs]
 
 
@@ -55,7 +52,6 @@ def evaluate(
     inputs: Sequence[NDArray[Any]],
     *,
     rounded_constants: bool = False,
-    requantised: bool = True,
 ) -> dict[str, Bounded]:
     """As propagate, but every tensor of the graph by name."""
     known = dict(zip(graph.inputs, _inputs(graph, inputs), strict=True))
@@ -64,7 +60,7 @@ def evaluate(
             if operator.name in ("CONST", "CONST_SHAPE"):
                 known[name] = _constant(graph.tensors[name], rounded_constants)
             else:
-                known[name] = _apply(_meaning(operator), _call(operator, graph, known, requantised))
+                known[name] = _apply(_meaning(operator), _call(operator, graph, known))
     return known
 
 
@@ -95,8 +91,18 @@ def _constant(tensor: TosaTensor, rounded: bool) -> Bounded:
         raise ValueError(f"constant {tensor.name} has no data")
     constant = exactly(tensor.data, tensor.dtype)
     if rounded and constant.floating:
-        return Bounded(constant.value, bounds.ulp(constant.value, 0.5, tensor.dtype), tensor.dtype)
+        error = np.where(
+            _is_short(constant.value, tensor.dtype), 0.0, bounds.ulp(constant.value, 0.5, tensor.dtype)
+        )
+        return Bounded(constant.value, error, tensor.dtype)
     return constant
+
+
+def _is_short(value: NDArray[Any], dtype: str) -> NDArray[np.bool_]:
+    """Whether a number needs only the upper half of its fraction: written so, not rounded to it."""
+    mantissa, _ = np.frexp(value)
+    scaled = np.ldexp(mantissa, bounds.FORMATS[dtype].fraction // 2 + 1)
+    return np.asarray((scaled == np.floor(scaled)) | ~np.isfinite(value))
 
 
 def dot_product_length(graph: TosaGraph, known: dict[str, Bounded]) -> int | None:
@@ -107,7 +113,7 @@ def dot_product_length(graph: TosaGraph, known: dict[str, Bounded]) -> int | Non
     computing = [operator for operator in graph.operators if operator.name in DOT_PRODUCTS]
     if single_operator(graph) not in DOT_PRODUCTS:
         return None
-    call = _call(computing[0], graph, known, requantised=False)
+    call = _call(computing[0], graph, known)
     sizes = {known[name].value.size for name in (*graph.outputs, *computing[0].outputs)}
     return DOT_PRODUCTS[call.name](call).ksb(call.dtype) if call.floating and len(sizes) == 1 else None
 
@@ -119,15 +125,13 @@ def _meaning(operator: TosaOperator) -> Operator:
     return meaning
 
 
-def _call(operator: TosaOperator, graph: TosaGraph, known: dict[str, Bounded], requantised: bool) -> Call:
+def _call(operator: TosaOperator, graph: TosaGraph, known: dict[str, Bounded]) -> Call:
     operands = tuple(known[name] for name in operator.inputs)
     if operator.name not in LAYOUT:
         operands = tuple(map(_as_read, operands))
     output = graph.tensors[operator.outputs[0]]
     version = bounds.version_of(graph.version)
-    return Call(
-        operator.name, operator.attributes, operands, output.shape, output.dtype, version, requantised
-    )
+    return Call(operator.name, operator.attributes, operands, output.shape, output.dtype, version)
 
 
 def _apply(meaning: Operator, call: Call) -> Bounded:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from vgf_conformance.formats.delegate import Delegate
-from vgf_conformance.lowering.program import Program, Ref, Step, resolve, function
+from vgf_conformance.lowering.program import Program, Ref, Step, function, resolve
 
 _DEQUANTISE = "quantized_decomposed.dequantize_per_tensor"
 _MOVING = (

@@ -13,6 +13,7 @@ from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
 from vgf_conformance.evaluation.eager import leaves, run_eager, run_eager_fp64, tensors
 from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.ties import tie_errors
 from vgf_conformance.evaluation.walk import Walk, sized, walk_program
 from vgf_conformance.formats.boundary import Problem, check_tosa, check_vgf
 from vgf_conformance.formats.tosa import TosaGraph, read_graph
@@ -141,9 +142,7 @@ def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
         return [wrong]
     precise = None if prepared.quantised is not None else run_eager_fp64(subject.module, subject.inputs)
     values = native if precise is None else tensors(precise)
-    # Without an fp64 form eager's own rounding, of the same size as the graph's, counts too.
-    factor = 2.0 if precise is None and prepared.quantised is None else 1.0
-    errors = _propagated_errors(prepared)
+    errors = _allowed_errors(prepared, has_precise=precise is not None)
     comparisons = []
     for number, (output, right) in enumerate(zip(outputs, native, strict=True)):
         error = errors[number]
@@ -151,7 +150,7 @@ def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
             pair=pair,
             value=to_numpy(values[number]),
             native=to_numpy(right),
-            error=None if error is None else np.broadcast_to(error * factor, tuple(right.shape)),
+            error=None if error is None else np.broadcast_to(error, tuple(right.shape)),
             lsb=prepared.artifact.output_scales[number],
             quantised=prepared.quantised is not None,
             allowance=subject.lsb if prepared.quantised is not None else None,
@@ -164,13 +163,21 @@ def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
     return comparisons
 
 
+def _allowed_errors(prepared: Prepared, has_precise: bool) -> list[np.ndarray[Any, Any] | None]:
+    """What each user output may differ by; None where no bound means anything (see comparison.lowering)."""
+    if prepared.artifact.quantised is not None:
+        return list(tie_errors(prepared.artifact.quantised, prepared.inputs))
+    errors = _propagated_errors(prepared)
+    # Without an fp64 form eager's own rounding, of the same size as the graph's, counts too.
+    return errors if has_precise else [None if error is None else 2.0 * error for error in errors]
+
+
 def _propagated_errors(prepared: Prepared) -> list[np.ndarray[Any, Any] | None]:
-    """The propagated bound at each user output; None where it means nothing (see comparison.lowering)."""
     artifact = prepared.artifact
     none: list[np.ndarray[Any, Any] | None] = [None] * len(artifact.program.outputs)
-    if not is_direct(artifact.program):
-        return none
-    if prepared.quantised is None and any(_operators(graph) > MANY_OPERATORS for graph in prepared.graphs):
+    if not is_direct(artifact.program) or any(
+        _operators(graph) > MANY_OPERATORS for graph in prepared.graphs
+    ):
         return none
     errors: dict[int, list[torch.Tensor]] = {}
     for call in prepared.reference.calls:

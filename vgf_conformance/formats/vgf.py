@@ -45,9 +45,11 @@ ITEMSIZE: dict[str, int] = {
     "float64": 8,
 }
 
-#: How a file begins, and where its header has major, minor and patch version, a byte each.
+#: How a file begins, where its header has major, minor and patch version, a byte each, and what the first
+#: two must be.
 _MAGIC = b"VGF1"
 _VERSION = slice(8, 11)
+_SUPPORTED = bytes([0, 5])
 
 #: VK_DESCRIPTOR_TYPE_TENSOR_ARM
 _TENSOR_DESCRIPTOR = 1000460000
@@ -126,8 +128,9 @@ def _header(data: bytes) -> vgfpy.HeaderDecoder:
         raise ValueError("not a valid VGF file: the header does not start with the VGF magic number")
     header = vgfpy.CreateHeaderDecoder(data, size, len(data))
     if header is None or not header.IsValid() or not header.CheckVersion():
-        version = ".".join(map(str, data[_VERSION]))
-        raise ValueError(f"VGF version {version} is not supported here, or the header is corrupt")
+        if data[_VERSION][:2] == _SUPPORTED:
+            raise ValueError("not a valid VGF file: its header is corrupt, or the file is cut short")
+        raise ValueError(f"VGF version {'.'.join(map(str, data[_VERSION]))} is not supported here")
     return header
 
 

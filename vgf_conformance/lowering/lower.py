@@ -29,6 +29,7 @@ from vgf_conformance.lowering.causes import describe, innermost, whole
 from vgf_conformance.lowering.program import NotRepresentable, Program, Ref, operator_name, read_program
 from vgf_conformance.lowering.quantise import quantise
 from vgf_conformance.lowering.reasons import rejection_reasons
+from vgf_conformance.lowering.speed import remember_composite_operators
 from vgf_conformance.lowering.tensors import port_of
 from vgf_conformance.lowering.versions import versions
 from vgf_conformance.quiet import quiet
@@ -63,6 +64,7 @@ def lower(request: Request, cache: Cache | None = None) -> Artifact:
 
     Raises LoweringFailure.
     """
+    remember_composite_operators()
     with _stage(request, Stage.EXPORT, Verdict.ERROR):
         exported = torch.export.export(request.module, request.inputs, dynamic_shapes=request.dynamic_shapes)
     key = _key(request, exported)

@@ -20,6 +20,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 DelegateCall = Callable[[int, Sequence[torch.Tensor]], Sequence[torch.Tensor]]
+AfterStep = Callable[["Step", tuple[Any, ...], Any], Any]
 
 #: Operators outside aten register when their module is imported.
 _REGISTER = (
@@ -59,23 +60,29 @@ class Program:
     constants: dict[str, Any]
     steps: tuple[Step, ...]
     outputs: tuple[Any, ...]
-    last_use: dict[str, int] = field(default_factory=dict)
+    frees: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
-    def walk(self, inputs: Sequence[Any], call: DelegateCall | None = None) -> list[Any]:
+    def walk(
+        self, inputs: Sequence[Any], call: DelegateCall | None = None, after: AfterStep | None = None
+    ) -> list[Any]:
         """Run the program and return the user's outputs, flattened.
 
-        Whatever ``call`` and the operators raise passes through.
+        ``after`` sees each step outside the delegates with its arguments and its result, and may
+        replace the result. ``frees`` names the values that nothing reads after a step. Whatever
+        ``call`` and the operators raise passes through.
         """
         values: dict[str, Any] = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
         with torch.no_grad():
             for index, step in enumerate(self.steps):
                 args, keywords = resolve(step.args, values), resolve(step.keywords, values)
-                if step.delegate is None:
-                    values[step.name] = function(step.operator)(*args, **keywords)
-                else:
+                if step.delegate is not None:
                     assert call is not None
-                    values[step.name] = call(step.delegate, args)
-                for name in [name for name, last in self.last_use.items() if last == index]:
+                    result = call(step.delegate, args)
+                else:
+                    result = function(step.operator)(*args, **keywords)
+                    result = after(step, args, result) if after else result
+                values[step.name] = result
+                for name in self.frees.get(index, ()):
                     values.pop(name, None)
         return list(resolve(self.outputs, values))
 
@@ -119,7 +126,7 @@ def read_program(exported: ExportedProgram) -> tuple[Program, list[LoweredBacken
     inputs = tuple(
         spec.arg.name for spec in exported.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT
     )
-    return Program(inputs, constants, tuple(steps), user_outputs, _last_uses(steps, user_outputs)), delegates
+    return Program(inputs, constants, tuple(steps), user_outputs, _frees(steps, user_outputs)), delegates
 
 
 def operator_name(target: Any) -> str:
@@ -180,12 +187,14 @@ def _refs(value: Any) -> set[str]:
     return set()
 
 
-def _last_uses(steps: Sequence[Step], outputs: tuple[Any, ...]) -> dict[str, int]:
+def _frees(steps: Sequence[Step], outputs: tuple[Any, ...]) -> dict[int, tuple[str, ...]]:
     last: dict[str, int] = {}
     for index, step in enumerate(steps):
-        for name in step.reads:
-            last[name] = index
-    return {name: index for name, index in last.items() if name not in _refs(outputs)}
+        last.update(dict.fromkeys(step.reads, index))
+    frees: dict[int, tuple[str, ...]] = {}
+    for name in sorted(last.keys() - _refs(outputs)):
+        frees[last[name]] = (*frees.get(last[name], ()), name)
+    return frees
 
 
 def function(name: str) -> Callable[..., Any]:

@@ -19,13 +19,17 @@ _PACKAGES = (
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Installed versions by package, and ``backend sources``.
+    """Installed versions by package, and digests of the sources that make an artifact.
 
-    The digest makes the cache right for backend developers, who change a pass without
-    changing a version.
+    The digests make the cache right for backend developers, who change a pass without changing a
+    version, and for the harness itself.
     """
     found = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    return {**found, "backend sources": _digest_of_sources("executorch.backends.arm")}
+    return {
+        **found,
+        "backend sources": _digest_of_sources("executorch.backends.arm"),
+        "lowering sources": _digest_of_sources("vgf_conformance.lowering"),
+    }
 
 
 def _digest_of_sources(package: str) -> str:

@@ -68,7 +68,7 @@ class Bounded:
 class Call:
     """One operator of the graph with its operands at hand; ``shape`` and ``dtype`` are the output's.
 
-    ``version`` names the table of bounds; ``requantised`` grants each integer rounding a unit of its own.
+    ``version`` names the table of bounds.
     """
 
     name: str
@@ -77,7 +77,6 @@ class Call:
     shape: tuple[int, ...]
     dtype: str
     version: str
-    requantised: bool
 
     def constant(self, index: int) -> Array:
         """The value of an operand that steers the operator: a zero point, a shape, a shift."""

@@ -38,8 +38,7 @@ def unsigned(value: Array, dtype: str) -> Array:
 def rescale(call: Call) -> Bounded:
     """(a - input_zp) * multiplier / 2^shift + output_zp, held in the dtype's range.
 
-    Error: the operand's, scaled; one unit more where the scale loses bits, since a
-    quantised program rounds the same product in its own way; and what INEXACT_ROUND allows.
+    Error: how far the result moves within the operand's error, and what INEXACT_ROUND allows.
     """
     operand, attributes = call.inputs[0], call.attributes
     multiplier, shift = (call.constant(index) for index in (1, 2))
@@ -58,7 +57,11 @@ def rescale(call: Call) -> Bounded:
     scaled = apply_scale(value, multiplier, shift, double_round=double_round) + offset
     scale = multiplier / 2.0**shift
     lossy = (multiplier & ((np.int64(1) << shift) - 1)) != 0
-    reach = operand.error * scale + _roundings(call, operand.error) * lossy
+    reach = np.where(
+        lossy,
+        _rounded(value * scale, operand.error * scale, scaled - offset),
+        operand.error * scale,
+    )
     if attributes["rounding_mode"] == "INEXACT_ROUND":
         reach = np.maximum(reach, operand.error * scale + _inexact(value * scale, scaled, offset))
     result = np.clip(scaled, low, high)
@@ -75,9 +78,11 @@ def _inexact(exact: Float, scaled: Array, offset: int) -> Float:
     return np.asarray(np.maximum(np.abs(lowest - scaled), np.abs(highest - scaled)), np.float64)
 
 
-def _roundings(call: Call, error: Float) -> Float:
-    """A unit where a rounding may fall the other way: anywhere, or only where the operand may differ."""
-    return np.where((error > 0) | call.requantised, 1.0, 0.0)
+def _rounded(exact: Float, error: Float, result: Array) -> Float:
+    """How far rounding ``exact`` +- ``error`` to an integer may end from ``result``."""
+    lowest, highest = np.ceil(exact - error - 0.5), np.floor(exact + error + 0.5)
+    farthest = np.maximum(np.abs(lowest - result), np.abs(highest - result))
+    return np.where(error > 0, farthest, 0.0)
 
 
 def _clipped(result: Array, middle: Array, reach: Float, low: int, high: int) -> Float:
@@ -93,7 +98,11 @@ def scaled_average(call: Call, sums: Bounded, counts: Array) -> Bounded:
     multiplier, shift = (((1 << 30) + 1) << k) // counts, 30 + k
     offset = call.scalar(2)
     scaled = apply_scale(sums.value, multiplier, shift) + offset
-    reach = sums.error / counts + _roundings(call, sums.error) * (counts > 1)
+    reach = np.where(
+        counts > 1,
+        _rounded(sums.value / counts, sums.error / counts, scaled - offset),
+        sums.error / counts,
+    )
     low, high = RANGES[call.dtype]
     result = np.clip(scaled, low, high)
     return call.result(result, _clipped(result, scaled, reach, low, high))

@@ -1,0 +1,85 @@
+"""What a lowered quantised program may differ by: roundings that fall so near to a tie that fp32 cannot tell.
+
+PyTorch runs a quantised program in fp32 (dequantise, compute, quantise); TOSA runs it in integers with
+scales of 31 bits. Both must round every value to the same integer, except where it lies within fp32's own
+error of a tie. So the quantised program is run again for each quantisation that has such values, with
+these rounded the other way, and what that does to the user's outputs is what the lowering may differ by:
+1 LSB per requantisation, propagated exactly, and only where it can happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from vgf_conformance.evaluation.eager import tensors
+from vgf_conformance.lowering.program import Program, Step
+from vgf_conformance.lowering.tensors import to_numpy
+
+_QUANTISE = "quantized_decomposed.quantize_per_tensor"
+#: How near to a tie fp32 may err, as a share of the value in LSB: 2^-24 a step, over up to about 2^10
+#: accumulated terms.
+_TIE_SHARE = 2.0**-14
+#: Outputs computed in floating point after the last dequantisation carry fp32's own rounding too: 64 ULP of
+#: the tensor's largest element.
+_FLOAT_SHARE = 2.0**-18
+
+
+def tie_errors(program: Program, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """For each user output, what roundings at ties can do to each element, in the output's units."""
+    right = tensors(program.walk(inputs))
+    errors = [np.zeros(tuple(output.shape)) for output in right]
+    for name in _doubtful(program, inputs):
+        flipped = tensors(program.walk(inputs, after=_flipping(name)))
+        for error, one, other in zip(errors, right, flipped, strict=True):
+            error += np.abs(_wide(one) - _wide(other))
+    return [
+        error + (_FLOAT_SHARE * float(np.abs(_wide(output)).max(initial=0.0)) if _is_float(output) else 0.0)
+        for error, output in zip(errors, right, strict=True)
+    ]
+
+
+def _doubtful(program: Program, inputs: Sequence[Any]) -> list[str]:
+    """Names of the quantisations with a value near a tie."""
+    names = []
+
+    def look(step: Step, args: tuple[Any, ...], result: Any) -> Any:
+        if step.operator.startswith(_QUANTISE) and bool(_near_tie(args).any()):
+            names.append(step.name)
+        return result
+
+    program.walk(inputs, after=look)
+    return names
+
+
+def _flipping(name: str) -> Any:
+    def flip(step: Step, args: tuple[Any, ...], result: Any) -> Any:
+        if step.name != name:
+            return result
+        exact, (zero, low, high) = _scaled(args), args[2:5]
+        other = (exact.floor() + exact.ceil() - exact.round() + zero).clamp(low, high)
+        return torch.where(_near_tie(args), other, result.double()).to(result.dtype)
+
+    return flip
+
+
+def _near_tie(args: tuple[Any, ...]) -> torch.Tensor:
+    exact = _scaled(args)
+    distance = (exact - exact.floor() - 0.5).abs()
+    return distance <= _TIE_SHARE * (1 + exact.abs())
+
+
+def _scaled(args: tuple[Any, ...]) -> torch.Tensor:
+    scaled: torch.Tensor = args[0].double() / float(args[1])
+    return scaled
+
+
+def _is_float(output: torch.Tensor) -> bool:
+    return output.dtype.is_floating_point
+
+
+def _wide(output: torch.Tensor) -> np.ndarray[Any, Any]:
+    return to_numpy(output).astype(np.float64)
