@@ -72,23 +72,25 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check = commands.add_parser(
         "check",
         help="lower, run and judge your own models",
-        description="Lowers the models of FILE... through the VGF backend, runs them and compares every stage "
-        "with eager PyTorch. Exit status: 0 pass, 1 fail, 2 bad input.",
-        epilog="A model file defines model() -> nn.Module and inputs() -> tuple; optionally profiles, scheme, "
-        "calibration(), samples(), dynamic_shapes(), configure_quantizer(quantizer).",
+        description="Lowers the models of FILE... through the VGF backend, runs them and compares every "
+        "stage with eager PyTorch. Exit status: 0 pass, 1 fail, 2 bad input.",
+        epilog="A model file defines model() -> nn.Module and inputs() -> tuple; optionally profiles, "
+        "scheme, calibration(), samples(), dynamic_shapes(), configure_quantizer(quantizer).",
     )
     check.add_argument("files", nargs="+", metavar="FILE.py")
     check.add_argument(
         "--profile",
         action="append",
         default=[],
-        help="TOSA profile: FP, INT, FP+INT, with extensions or whole (repeatable; default: the file's, or all three)",
+        help="TOSA profile: FP, INT, FP+INT, with extensions or whole "
+        "(repeatable; default: the file's, or all three)",
     )
     check.add_argument(
         "--scheme",
         action="append",
         default=[],
-        help=f"quantisation scheme: {', '.join(SCHEMES)} (repeatable; default: the file's, or a8w8-pc for INT profiles)",
+        help=f"quantisation scheme: {', '.join(SCHEMES)} "
+        "(repeatable; default: the file's, or a8w8-pc for INT profiles)",
     )
     check.add_argument(
         "--target",
@@ -181,7 +183,7 @@ def _status(records: Sequence[Record]) -> int:
 
 
 def _needs_mending(record: Record) -> bool:
-    """Whether the user has to mend a file, a model that torch.export refuses, or the set-up of the converter."""
+    """Whether the user has to mend a file, a model that torch.export refuses, or the converter."""
     unlaunched = record.verdict is Verdict.ERROR and record.stage is Stage.CONVERT
     return record.finding is Finding.INPUT or record.stage is Stage.EXPORT or unlaunched
 

@@ -9,7 +9,7 @@ has only another amplitude, it shares the first one's artifact.
 import torch
 from torch import nn
 
-from vgf_conformance.cases.case import FLOATING_ONLY, Budget, model, sample
+from vgf_conformance.cases.case import Budget, model, sample
 from vgf_conformance.cases.inputs import normal
 from vgf_conformance.cases.weights import with_drawn_norms
 
@@ -105,7 +105,7 @@ attention_block = model(
 lstm = model(
     LastState,
     [
-        sample("four_steps", normal(1, 4, 3), configurations=FLOATING_ONLY),
+        sample("four_steps", normal(1, 4, 3), configurations=(("FP", "none"), ("FP+INT", "none"))),
         # Steps are unrolled, and a quantised one takes seconds to lower.
         sample("two_steps", normal(1, 2, 3), configurations=(("INT", "a8w8-pc"),)),
     ],

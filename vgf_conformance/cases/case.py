@@ -19,10 +19,10 @@ Inputs = tuple[Any, ...]
 Configuration = tuple[str, str]
 
 #: (profile, scheme) pairs by what a case computes with.
-FLOATING: tuple[Configuration, ...] = (("FP", "none"), ("INT", "a8w8-pc"))
-#: As FLOATING, with the backend's default profile beside each: for one sample or so in each area,
-#: because it lowers to the graph of FP or of INT, by whether the model was quantised.
-COMBINED: tuple[Configuration, ...] = (*FLOATING, ("FP+INT", "none"), ("FP+INT", "a8w8-pc"))
+FLOATING: tuple[Configuration, ...] = (("FP", "none"), ("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc"))
+#: As FLOATING, with the unquantised model in FP+INT too: for one sample or so in each area, because it
+#: lowers to the graph of FP.
+COMBINED: tuple[Configuration, ...] = (*FLOATING, ("FP+INT", "none"))
 #: As FLOATING, with per-tensor weights beside per-channel ones: for operators that have weights.
 WEIGHTED: tuple[Configuration, ...] = (*FLOATING, ("INT", "a8w8-pt"))
 #: Integer and boolean computations, which no quantiser touches.

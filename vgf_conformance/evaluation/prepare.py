@@ -99,11 +99,11 @@ def _quantisation(subject: Subject, prepared: Prepared) -> list[Comparison]:
         if subject.budget is not None and sqnr is not None:
             comparison.rule = f"sqnr >= {subject.budget.sqnr_db:g} dB"
             comparison.passed = sqnr >= subject.budget.sqnr_db
-            comparison.message = (
-                ""
-                if comparison.passed
-                else f"output {number}: {sqnr:.1f} dB against eager, the case allows {subject.budget.sqnr_db:g} dB"
-            )
+            if not comparison.passed:
+                comparison.message = (
+                    f"output {number}: {sqnr:.1f} dB against eager, "
+                    f"the case asks for {subject.budget.sqnr_db:g} dB"
+                )
         comparisons.append(comparison)
     return comparisons
 

@@ -65,6 +65,7 @@ def lower(request: Request, cache: Cache | None = None) -> Artifact:
     Raises LoweringFailure.
     """
     remember_composite_operators()
+    _find_converter()
     with _stage(request, Stage.EXPORT, Verdict.ERROR):
         exported = torch.export.export(request.module, request.inputs, dynamic_shapes=request.dynamic_shapes)
     key = _key(request, exported)
@@ -81,6 +82,13 @@ def lower(request: Request, cache: Cache | None = None) -> Artifact:
     if isinstance(outcome, LoweringFailure):
         raise outcome
     return outcome
+
+
+def _find_converter() -> None:
+    """Name the converter of this environment where PATH does not: the environment may not be activated."""
+    beside = Path(sys.executable).with_name("model-converter")
+    if shutil.which("model-converter") is None and beside.exists():
+        os.environ.setdefault("MODEL_CONVERTER_PATH", str(beside))
 
 
 def _lower_exported(request: Request, exported: ExportedProgram, key: str) -> Artifact:

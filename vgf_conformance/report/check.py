@@ -71,7 +71,8 @@ def _delegation(record: Record) -> str:
     inside = sum(delegate.nodes for delegate in record.delegates)
     left = sum(leftover.count for leftover in record.leftovers)
     delegates = len(record.delegates)
-    text = f"{inside + left} nodes: {inside} in {delegates} delegate{'' if delegates == 1 else 's'}, {left} on the CPU"
+    many = "" if delegates == 1 else "s"
+    text = f"{inside + left} nodes: {inside} in {delegates} delegate{many}, {left} on the CPU"
     reasons = "; ".join(f"{leftover.operator}: {leftover.reason}" for leftover in record.leftovers)
     return f"{text} ({reasons})" if reasons else text
 

@@ -23,6 +23,8 @@ from vgf_conformance.vocabulary import Finding, Stage, Verdict
 TIME_LIMIT = 120.0
 #: Seconds in which a worker must have started: a busy machine is no fault of the delegate's.
 START_LIMIT = 120.0
+#: Seconds that a worker gets to leave by itself.
+CLOSE_LIMIT = 5.0
 #: Characters of the worker's output kept as its last words.
 LAST_WORDS = 2000
 
@@ -50,6 +52,8 @@ class ProcessTarget:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._log: BinaryIO | None = None
+        #: A failure that nobody was told of yet.
+        self._died: TargetFailure | None = None
 
     def load(self, delegates: Sequence[Delegate]) -> None:
         """Make ``delegates`` current; those already loaded keep their built pipelines."""
@@ -57,10 +61,17 @@ class ProcessTarget:
             return
         self._delegates = tuple(delegates)
         if self._process is not None:
-            self._ask(("load", self._delegates), START_LIMIT)
+            try:
+                self._ask(("load", self._delegates), START_LIMIT)
+            except TargetFailure as failure:
+                failure.message += ", after the run before this one"
+                self._died = failure
 
     def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
         """Run delegate ``index``; raises TargetFailure for a refusal, a crash or a hang."""
+        died, self._died = self._died, None
+        if died is not None:
+            raise died
         if self._process is None:
             self._start()
             self._ask(("load", self._delegates), START_LIMIT)
@@ -69,11 +80,16 @@ class ProcessTarget:
         return outputs
 
     def close(self) -> None:
-        """End the worker; the next run starts a new one."""
+        """End the worker, which leaves by itself once its pipe is closed; the next run starts a new one."""
         if self._process is None:
             return
-        self._process.kill()
-        self._process.wait()
+        if self._connection is not None:
+            self._connection.close()
+        try:
+            self._process.wait(CLOSE_LIMIT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         for resource in (self._connection, self._log):
             if resource is not None:
                 resource.close()
@@ -81,7 +97,8 @@ class ProcessTarget:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")
+        # Outlives this call: the worker's output, read when it dies.
+        self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")  # noqa: SIM115
         environment = {**os.environ, **self._environment}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*sys.path, environment.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
@@ -116,6 +133,8 @@ class ProcessTarget:
     def _hung(self, limit: float) -> TargetFailure:
         message = f"no answer within {limit:g} s: the worker was killed"
         words = self._last_words()
+        if self._process is not None:
+            self._process.kill()
         self.close()
         return TargetFailure(Verdict.TIMEOUT, Stage.RUN, Finding.HUNG, message, words)
 
