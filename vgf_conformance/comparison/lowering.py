@@ -126,11 +126,9 @@ def _deep(
 
 
 def _identical(actual: Array, native: Array) -> NDArray[np.bool_]:
-    return (
-        _plain(actual) == _plain(native)
-        if actual.dtype.kind in "biu"
-        else ((_plain(actual) == _plain(native)) | (np.isnan(_plain(actual)) & np.isnan(_plain(native))))
-    )
+    one, two = _plain(actual), _plain(native)
+    same: NDArray[np.bool_] = (one == two) | ((one != one) & (two != two))
+    return same
 
 
 def _same_class(actual: Array, native: Array) -> NDArray[np.bool_]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 import pickle
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence

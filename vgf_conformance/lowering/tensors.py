@@ -16,7 +16,9 @@ _NARROW: dict[torch.dtype, tuple[torch.dtype, type]] = {
     torch.float8_e4m3fn: (torch.int8, ml_dtypes.float8_e4m3fn),
     torch.float8_e5m2: (torch.int8, ml_dtypes.float8_e5m2),
 }
-_TORCH_OF_NARROW = {np.dtype(narrow): (bits, dtype) for dtype, (bits, narrow) in _NARROW.items()}
+_TORCH_OF_NARROW: dict[np.dtype[np.generic], tuple[torch.dtype, torch.dtype]] = {
+    np.dtype(narrow): (bits, dtype) for dtype, (bits, narrow) in _NARROW.items()
+}
 
 
 def dtype_name(dtype: torch.dtype) -> str:
