@@ -98,7 +98,7 @@ class ProcessTarget:
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
         # Outlives this call: the worker's output, read when it dies.
-        self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")  # noqa: SIM115
+        self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")  # noqa: SIM115 - close() does  # noqa: SIM115
         environment = {**os.environ, **self._environment}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*sys.path, environment.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
