@@ -6,8 +6,10 @@ same target, shows whether the target still works.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -152,6 +154,15 @@ class Raises(Faithful):
 class Refuses(Faithful):
     def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
         raise Refused(Verdict.UNSUPPORTED, Stage.RUN, Finding.INVALID, "no such operator here")
+
+
+class CrashesLater(Faithful):
+    """Answers rightly and dies a moment after, as a driver's own threads may make it."""
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        faulthandler.disable()
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGSEGV)).start()
+        return outputs
 
 
 class Counting(Faithful):

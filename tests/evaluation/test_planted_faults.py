@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import struct
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -123,6 +124,15 @@ def test_a_crash_is_a_verdict_and_the_worker_restarts(
     assert record.message == what
     assert words in record.log
     assert evaluate(fake, SOUND).verdict is Verdict.PASS
+
+
+def test_a_crash_between_two_cases_is_told(evaluate: Evaluate) -> None:
+    assert evaluate("CrashesLater", PLANTED).verdict is Verdict.PASS
+    time.sleep(1)
+    record = evaluate("CrashesLater", SOUND)
+    assert caught(record) == (Verdict.CRASH, Stage.RUN, CRASHED)
+    assert record.message == "the worker was ended by SIGSEGV, after the run before this one"
+    assert evaluate("CrashesLater", SOUND).verdict is Verdict.PASS
 
 
 def test_a_hang_is_a_timeout_and_the_worker_restarts(evaluate: Evaluate) -> None:

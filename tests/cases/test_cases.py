@@ -1,0 +1,153 @@
+"""Generators, declarations, and the suites that use them: repeatable, named and counted."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from vgf_conformance.cases.case import (
+    FLOATING,
+    FLOATING_ONLY,
+    OPERATOR_BUDGET,
+    WEIGHTED,
+    Case,
+    layer,
+    model,
+    operator,
+    sample,
+)
+from vgf_conformance.cases.inputs import Draw, booleans, integers, normal, special_values, uniform, values
+from vgf_conformance.cases.weights import with_drawn_norms
+from vgf_conformance.evaluation.collect import declared_cases
+from vgf_conformance.evaluation.subject import subject_of
+
+SUITES = Path(__file__).parents[2] / "suites"
+
+
+def drawn(draw: Draw, seed: int = 0) -> torch.Tensor:
+    tensor = draw(torch.Generator().manual_seed(seed))
+    assert isinstance(tensor, torch.Tensor)
+    return tensor
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        normal(2, 3, 4, 5, channels_last=True),
+        normal(4, 6, transposed=True),
+        normal(3, dtype=torch.bfloat16),
+        uniform(7, low=-2.0, high=5.0, dtype=torch.float16),
+        integers(5, 5, low=-128, high=128, dtype=torch.int8),
+        booleans(9),
+    ],
+    ids=str,
+)
+def test_draws_are_repeatable_and_differ_by_seed(draw: Draw) -> None:
+    one, again, other = drawn(draw), drawn(draw), drawn(draw, seed=1)
+    assert torch.equal(one, again)
+    assert one.stride() == again.stride()
+    assert not torch.equal(one, other)
+
+
+def test_layouts() -> None:
+    assert drawn(normal(2, 3, 4, 5, channels_last=True)).is_contiguous(memory_format=torch.channels_last)
+    transposed = drawn(normal(4, 6, transposed=True))
+    assert (tuple(transposed.shape), transposed.stride()) == ((4, 6), (1, 4))
+
+
+def test_ranges_and_dtypes() -> None:
+    flat = drawn(uniform(1000, low=-2.0, high=5.0))
+    assert -2 <= flat.min() < -1.5
+    assert 4.5 < flat.max() <= 5
+    whole = drawn(integers(1000, low=-3, high=3, dtype=torch.int16))
+    assert sorted(set(whole.tolist())) == [-3, -2, -1, 0, 1, 2]
+    assert whole.dtype == torch.int16
+    assert set(drawn(booleans(100)).tolist()) == {True, False}
+    assert drawn(normal(1000, scale=3.0)).std().item() == pytest.approx(3, rel=0.1)
+
+
+def test_given_values() -> None:
+    assert drawn(values([1, 2, 3, 4], 2, 2)).tolist() == [[1, 2], [3, 4]]
+    large = drawn(values([2**31 - 1, -(2**31)], dtype=torch.int32))
+    assert large.tolist() == [2**31 - 1, -(2**31)]
+    row, column = drawn(special_values()), drawn(special_values(column=True))
+    assert (tuple(row.shape), tuple(column.shape)) == ((11,), (11, 1))
+    assert math.isnan(row[-1])
+    assert row[:10].unique().numel() == 9  # 0 and -0 are equal
+    assert math.copysign(1, row[5]) == -1
+    assert drawn(special_values(torch.float16))[3] == 65504
+
+
+def test_declarations() -> None:
+    plain = operator("aten.abs.default", torch.abs, [sample("a", normal(2)), sample("b", normal(3))])
+    assert (plain.kind, plain.configurations, plain.budget) == ("operator", FLOATING, OPERATOR_BUDGET)
+    assert [(item.name, pair) for item, pair in plain.plan()] == [
+        (name, pair) for name in "ab" for pair in FLOATING
+    ]
+    own = operator("x", torch.abs, [sample("a", normal(2), configurations=FLOATING_ONLY)])
+    assert [pair for _, pair in own.plan()] == list(FLOATING_ONLY)
+    weighted = layer("aten.linear.default", torch.nn.Linear, [sample("a", normal(2, 3), args=(3, 4))])
+    assert weighted.configurations == WEIGHTED
+    module = weighted.samples[0].module(seed=5)
+    assert torch.equal(module.weight, weighted.samples[0].module(seed=5).weight)
+    assert not module.training
+
+
+def test_samples_of_a_model_share_its_calibration() -> None:
+    case = model(lambda: torch.nn.Linear(3, 4), [sample("a", normal(2, 3)), sample("b", normal(2, 3))])
+    assert case.calibration is not None
+    one, other = case.calibration()
+    assert not torch.equal(one[0], other[0])
+    subject = subject_of(case, case.samples[1], seed=0)
+    assert torch.equal(subject.inputs[0], other[0])
+    assert len(subject.calibration) == 2
+
+
+def test_norms_start_with_an_effect() -> None:
+    torch.manual_seed(0)
+    module = with_drawn_norms(
+        torch.nn.Sequential(torch.nn.BatchNorm2d(4), torch.nn.LayerNorm(4), torch.nn.ReLU())
+    )
+    for name, tensor in {**dict(module.named_parameters()), **dict(module.named_buffers())}.items():
+        if "num_batches" not in name:
+            assert tensor.unique().numel() == 4, name
+
+
+def suites() -> dict[str, list[Case]]:
+    found = {}
+    for path in sorted(SUITES.rglob("test_*.py")):
+        file = path.relative_to(SUITES).as_posix()
+        spec = importlib.util.spec_from_file_location(f"suite_{path.parent.name}_{path.stem}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found[file] = declared_cases(module, file)
+    return found
+
+
+def test_the_smoke_tier_covers_what_it_promises() -> None:
+    cases = [case for found in suites().values() for case in found if case.tier == "smoke"]
+    assert len({case.operator for case in cases if case.kind == "operator"}) >= 40
+    assert len([case for case in cases if case.kind == "model"]) >= 4
+    configurations = {pair for case in cases for _, pair in case.plan()}
+    assert {("FP", "none"), ("INT", "a8w8-pc"), ("INT", "a8w8-pt")} <= configurations
+    assert {("FP+INT", "none"), ("FP+INT", "a8w8-pc")} <= configurations
+
+
+def test_every_sample_runs_eagerly_and_repeats() -> None:
+    for file, cases in suites().items():
+        for case in cases:
+            for item in case.samples:
+                one, other = subject_of(case, item, seed=3), subject_of(case, item, seed=3)
+                results = []
+                for subject in (one, other):
+                    with torch.no_grad():
+                        results.append(torch.utils._pytree.tree_leaves(subject.module(*subject.inputs)))
+                for first, second in zip(*results, strict=True):
+                    same = torch.allclose(first.double(), second.double(), rtol=0, atol=0, equal_nan=True)
+                    assert same, f"{file}::{case.name}[{item.name}]"

@@ -1,0 +1,427 @@
+"""The pytest plugin on a small project of its own: real suites, real targets, this process and others."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# What pytest runs inside this process must find imported already: torch registers its operators once.
+import vgf_conformance.evaluation.session  # noqa: F401
+from tests.results.records import record as plain_record
+from vgf_conformance.results.merge import Results
+from vgf_conformance.results.record import Record
+from vgf_conformance.results.store import ResultsWriter, read_results
+from vgf_conformance.targets.vulkan import find_drivers
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+pytest_plugins = ["pytester"]
+
+SUITE = """
+import torch
+
+from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, operator, sample
+from vgf_conformance.cases.inputs import normal
+
+absolute = operator("aten.abs.default", torch.abs, [sample("rank2", normal(3, 5))], configurations=FLOATING)
+
+add = operator(
+    "aten.add.Tensor",
+    torch.add,
+    [sample("same", normal(2, 3), normal(2, 3)), sample("row", normal(2, 3), normal(3))],
+    configurations=FLOATING_ONLY,
+)
+
+nightly_exp = operator(
+    "aten.exp.default", torch.exp, [sample("rank1", normal(4))], configurations=FLOATING_ONLY, tier="nightly"
+)
+"""
+
+FAILING = """
+
+sort = operator(
+    "aten.sort.default",
+    lambda x: torch.sort(x)[0],
+    [sample("rank1", normal(4))],
+    configurations=FLOATING_ONLY,
+)
+"""
+
+FILE = "suites/operators/test_small.py"
+
+EXPECTED = """
+[[expectation]]
+file = "operators/test_small.py"
+case = "{case}"
+verdict = "unsupported"
+stage = "lower"
+reason = "the partitioner does not take it"
+evidence = "seen here"
+versions = {{ executorch = "1.5.1" }}
+"""
+
+
+def ids(*names: str) -> list[str]:
+    return [f"{FILE}::{name}" for name in names]
+
+
+SMOKE = ids(
+    "absolute[rank2-FP-none-reference]",
+    "absolute[rank2-FP-none-emulation]",
+    "absolute[rank2-INT-a8w8-pc-reference]",
+    "absolute[rank2-INT-a8w8-pc-emulation]",
+    "add[same-FP-none-reference]",
+    "add[same-FP-none-emulation]",
+    "add[row-FP-none-reference]",
+    "add[row-FP-none-emulation]",
+)
+SORT = ids("sort[rank1-FP-none-reference]", "sort[rank1-FP-none-emulation]")
+
+
+class Project:
+    """A root folder with suites and expectations, and ways to run pytest in it."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.root = pytester.path
+        self.results = self.root / "out"
+        pytester.makeini("[pytest]\naddopts = --import-mode=importlib")
+        pytester.makeconftest('pytest_plugins = ["vgf_conformance.plugin"]')
+        self.suite(SUITE)
+
+    def suite(self, text: str) -> None:
+        path = self.root / FILE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def expect(self, *cases: str) -> Path:
+        path = self.root / "golden" / "expectations" / "test_small.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(EXPECTED.format(case=case) for case in cases))
+        return path
+
+    def arguments(self, *options: str) -> list[str]:
+        return ["suites", "-p", "no:cacheprovider", "--results", str(self.results), *options]
+
+    def run(self, *options: str) -> pytest.RunResult:
+        """Run in this process."""
+        return self.pytester.runpytest_inprocess(*self.arguments(*options))
+
+    def start(self, *options: str) -> subprocess.Popen[bytes]:
+        """Run in a process of its own."""
+        path = os.pathsep.join(filter(None, sys.path))
+        return subprocess.Popen(
+            [sys.executable, "-m", "pytest", *self.arguments(*options)],
+            cwd=self.root,
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+        )
+
+    def read(self) -> Results:
+        return read_results([self.results])
+
+    def seen(self) -> list[str]:
+        return [item.id for item in self.read().records]
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> Project:
+    return Project(pytester)
+
+
+def told(result: pytest.RunResult) -> str:
+    return "\n".join([*result.outlines, *result.errlines])
+
+
+def test_ids_are_queries(project: Project) -> None:
+    listed = project.run("--collect-only", "-q")
+    assert [line for line in listed.outlines if "::" in line] == SMOKE
+    only = project.run("--collect-only", "-q", "-k", "add and row and emulation")
+    assert [line for line in only.outlines if "::" in line] == [SMOKE[7]]
+    assert not project.results.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        (["--profile", "INT"], SMOKE[2:4]),
+        (["--scheme", "none", "--target", "reference"], [SMOKE[0], SMOKE[4], SMOKE[6]]),
+        (["--profile", "FP", "--profile", "INT", "--target", "emulation"], SMOKE[1::2]),
+        (["--tier", "nightly", "--target", "reference"], ids("nightly_exp[rank1-FP-none-reference]")),
+        (
+            ["--tier", "all", "--target", "reference", "--profile", "FP"],
+            [SMOKE[0], SMOKE[4], SMOKE[6], *ids("nightly_exp[rank1-FP-none-reference]")],
+        ),
+    ],
+)
+def test_filters(options: list[str], chosen: list[str], project: Project) -> None:
+    listed = project.run("--collect-only", "-q", *options)
+    assert [line for line in listed.outlines if "::" in line] == chosen
+
+
+def test_a_run_leaves_records_and_reports(project: Project) -> None:
+    result = project.run()
+    assert result.ret == pytest.ExitCode.OK
+    result.assert_outcomes(passed=8, deselected=2)
+    found = project.read()
+    assert [item.id for item in found.records] == SMOKE
+    assert {item.verdict for item in found.records} == {Verdict.PASS}
+    assert len(found.runs) == 1
+    assert found.runs[0]["seed"] == 0
+    assert found.runs[0]["versions"]["executorch"] == "1.5.1"
+    assert found.runs[0]["driver"]["driver"].startswith("llvmpipe")
+    for name in ("matrix.md", "tolerance.md", "junit.xml", "report.html"):
+        assert (project.results / name).stat().st_size > 0
+        assert str(project.results / name) in told(result)
+    assert found.records[3].repro == f"pytest '{SMOKE[3]}' --tier smoke"
+    # One lowering serves both targets.
+    assert found.records[0].artifact == found.records[1].artifact
+    # The header prints what matters, to catch typos.
+    assert "executorch 1.5.1" in told(result)
+    assert "llvmpipe" in told(result)
+
+
+def test_an_unexpected_failure_fails_and_says_why(project: Project) -> None:
+    project.suite(SUITE + FAILING)
+    result = project.run("-k", "sort", "--seed", "7")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(failed=2, deselected=10)
+    text = told(result)
+    assert "nothing was delegated (aten.sort.default: Not included in" in text
+    assert f"pytest '{SORT[0]}' --tier smoke --seed 7" in text
+    assert [(item.verdict, item.unexpected) for item in project.read().records] == [
+        (Verdict.UNSUPPORTED, True)
+    ] * 2
+
+
+def test_an_expected_failure_is_an_xfail(project: Project) -> None:
+    project.suite(SUITE + FAILING)
+    project.expect("sort")
+    result = project.run("-k", "sort or same", "-rx")
+    assert result.ret == pytest.ExitCode.OK
+    result.assert_outcomes(xfailed=2, passed=2, deselected=8)
+    assert "lower: the partitioner does not take it" in told(result)
+    expected = {item.case: item.expected for item in project.read().records}
+    assert expected == {"add": None, "sort": "the partitioner does not take it"}
+
+
+def test_an_unexpected_pass_fails(project: Project) -> None:
+    project.expect("add")
+    result = project.run("-k", "add and same")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(failed=2, deselected=8)
+    assert "expected unsupported at lower, but it passes: remove the entry" in told(result)
+
+
+def test_an_entry_that_matches_nothing_fails(project: Project) -> None:
+    project.expect("subtract")
+    result = project.run("--target", "reference", "--profile", "INT")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=1, deselected=4)
+    assert "stale expectation: test_small.toml, entry 1: matches no case: remove the entry" in told(result)
+    # A run of single cases cannot tell.
+    assert project.pytester.runpytest_inprocess(
+        SMOKE[4], "-p", "no:cacheprovider", "--results", str(project.results)
+    ).ret == (pytest.ExitCode.OK)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\nalso = add\n", "operators/test_small.py: one case has several names: add, also"),
+        (
+            '\ntwice = operator("x", torch.abs, [sample("a", normal(2)), sample("a", normal(3))])\n',
+            "operators/test_small.py: twice declares the sample a twice",
+        ),
+        (
+            '\ntwice = operator("x", torch.abs, [sample("a", normal(2))], configurations=FLOATING * 2)\n',
+            "operators/test_small.py: twice declares the configuration ",
+        ),
+    ],
+)
+def test_doubled_declarations_are_collection_errors(text: str, message: str, project: Project) -> None:
+    project.suite(SUITE + text)
+    result = project.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.assert_outcomes(errors=1)
+    assert message in told(result)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--profile", "TOSA-9+XX"], "unknown profile 'TOSA-9+XX'"),
+        (["--scheme", "a1w1"], "unknown scheme 'a1w1'"),
+        (["--target", "moon"], "unknown target 'moon'"),
+        (["--driver", "/no/such/driver.json"], "/no/such/driver.json does not exist"),
+        (["--tier", "weekly"], "invalid choice: 'weekly'"),
+    ],
+)
+def test_bad_options_are_usage_errors(options: list[str], message: str, project: Project) -> None:
+    result = project.run(*options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in told(result)
+    assert "Traceback" not in told(result)
+    assert not project.results.exists()
+
+
+def test_no_driver_is_a_usage_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VK_DRIVER_FILES", str(project.root))
+    result = project.run("-k", "same")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "no Vulkan driver found" in told(result)
+    assert project.run("-k", "same", "--target", "reference").ret == pytest.ExitCode.OK
+
+
+def test_malformed_expectations_are_a_usage_error(project: Project) -> None:
+    project.expect().write_text("[[expectation]]\ncase = 'add'\n")
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "test_small.toml, entry 1 (add): file, verdict, stage" in told(result)
+
+
+def test_results_that_cannot_be_written(project: Project) -> None:
+    (project.root / "file").write_text("in the way")
+    project.results = project.root / "file" / "results"
+    result = project.run("-k", "same", "--target", "reference")
+    assert result.ret == 2
+    assert "cannot write results to" in told(result)
+    assert "Not a directory" in told(result)
+    assert "INTERNALERROR" not in told(result)
+
+
+def test_a_run_keeps_the_results_before_it_once(project: Project) -> None:
+    for _ in range(2):
+        assert project.run("-k", "same", "--target", "reference").ret == pytest.ExitCode.OK
+    assert project.seen() == [SMOKE[4]]
+    assert len(project.read().runs) == 1
+    assert len(read_results([project.results / "results.previous.jsonl"]).records) == 1
+
+
+def test_update_expectations_writes_them_for_review(project: Project) -> None:
+    project.suite(SUITE + FAILING)
+    path = project.expect("absolute")
+    result = project.run("--update-expectations")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert f"for review: {path}" in told(result)
+    text = path.read_text()
+    assert 'case = "absolute"' not in text
+    assert text.count("[[expectation]]") == 1
+    assert 'case = "sort"' in text
+    assert 'reason = "REVIEW: nothing was delegated (aten.sort.default' in text
+    again = project.run("-k", "sort or absolute")
+    assert again.ret == pytest.ExitCode.OK
+    again.assert_outcomes(passed=4, xfailed=2, deselected=6)
+
+
+def without_times(record: Record) -> dict[str, Any]:
+    document = record.to_json()
+    for name in ("seconds", "written"):
+        document.pop(name)
+    return document
+
+
+def test_workers_give_the_same_records(project: Project) -> None:
+    project.suite(SUITE + FAILING)
+    project.expect("sort", "subtract")
+    assert project.run("-n", "0").ret == pytest.ExitCode.TESTS_FAILED
+    alone = project.read()
+    parallel = project.start("-n", "2")
+    assert parallel.wait(240) == pytest.ExitCode.TESTS_FAILED
+    shared = project.read()
+    assert len(shared.records) == len(shared.runs) * 10 == 10
+    by_id = {item.id: without_times(item) for item in shared.records}
+    assert by_id == {item.id: without_times(item) for item in alone.records}
+    # Each report is the whole run's.
+    junit = (project.results / "junit.xml").read_text()
+    assert junit.count("<testcase ") == 10
+    assert (project.results / "report.html").read_text().count("</html>") == 1
+    assert sorted(path.name for path in project.results.iterdir()) == [
+        *("junit.xml", "matrix.md", "report.html", "results.jsonl", "results.previous.jsonl", "tolerance.md")
+    ]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_killed_run_is_resumed_without_loss(project: Project) -> None:
+    results = project.results / "results.jsonl"
+
+    def lines() -> int:
+        return results.read_bytes().count(b"\n") if results.exists() else 0
+
+    killed = project.start()
+    wait_for(lambda: lines() >= 4, 240)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait(30) == -signal.SIGKILL
+    before = results.read_bytes()
+    kept = [json.loads(line)["id"] for line in before.splitlines()[1:]]
+    assert 3 <= len(kept) < 8
+    # What the kill may leave at worst: half a line.
+    results.write_bytes(before + b'{"type":"case","id":"suites/oper')
+    result = project.run("--resume")
+    assert result.ret == pytest.ExitCode.OK
+    result.assert_outcomes(passed=8 - len(kept), deselected=2 + len(kept))
+    assert results.read_bytes().startswith(before)
+    assert project.seen() == SMOKE
+    assert project.read().warnings == []
+    assert [run.get("notes") for run in project.read().runs][1] == [
+        f"{len(kept)} cases kept from the run before (--resume)"
+    ]
+    assert (project.results / "junit.xml").read_text().count("<testcase ") == 8
+
+
+def test_nothing_is_left_to_resume(project: Project) -> None:
+    with ResultsWriter(project.results, {}) as writer:
+        for identity in SMOKE:
+            writer.append(plain_record(sample=identity))
+    document = (project.results / "results.jsonl").read_text()
+    for identity in SMOKE:
+        name = plain_record(sample=identity).id
+        document = document.replace(json.dumps(name), json.dumps(identity))
+    (project.results / "results.jsonl").write_text(document)
+    result = project.run("--resume")
+    result.assert_outcomes(deselected=10)
+    assert project.seen() == SMOKE
+
+
+SWIFTSHADER = next((driver for driver in find_drivers() if "swiftshader" in driver.name), None)
+#: Debian's chromium keeps its driver to itself.
+CHROMIUM = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
+DRIVER = SWIFTSHADER.manifest if SWIFTSHADER else CHROMIUM
+
+
+@pytest.mark.skipif(not DRIVER.is_file(), reason="SwiftShader is not installed (Debian: package chromium)")
+def test_a_driver_that_crashes_takes_no_run_down(project: Project) -> None:
+    """SwiftShader lacks what the emulation layers' shaders need, and dies of it."""
+    result = project.run("--driver", str(DRIVER))
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(failed=4, passed=4, deselected=2)
+    found = project.read().records
+    assert [item.id for item in found] == SMOKE
+    for item in found:
+        if item.target == "reference":
+            assert item.verdict is Verdict.PASS
+            continue
+        assert (item.verdict, item.stage, item.finding) == (Verdict.CRASH, Stage.RUN, Finding.CRASHED)
+        assert item.message == "the worker was ended by SIGILL"
+        assert item.driver == "vk_swiftshader_icd"
+        assert f"--driver {DRIVER}" in item.repro
+    junit = (project.results / "junit.xml").read_text()
+    assert junit.count("<error ") == 4
+    assert "crash" in (project.results / "matrix.md").read_text()
+    assert "SIGILL" in (project.results / "report.html").read_text()
+    assert (project.results / "tolerance.md").stat().st_size > 0
