@@ -126,14 +126,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(conformance, "vgf-conformance-run")
 
 
-def _done(config: pytest.Config, settings: Settings) -> frozenset[str]:
-    """Ids that need not run again: an xdist worker is told by its controller."""
+def _done(config: pytest.Config, settings: Settings) -> dict[str, bool]:
+    """Ids that need not run again, with whether what they gave was unexpected.
+
+    An xdist worker is told the ids by its controller.
+    """
     if hasattr(config, "workerinput"):
-        return frozenset(config.workerinput["vgf_done"])
+        return dict.fromkeys(config.workerinput["vgf_done"], False)
     path = results_file(settings.results)
     if not settings.resume or not path.exists():
-        return frozenset()
-    return frozenset(record.id for record in read_results([path]).records)
+        return {}
+    return {record.id: record.unexpected for record in read_results([path]).records}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -232,7 +235,7 @@ class Conformance:
     """The run: evaluates items, and in the controller writes what they left behind."""
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, expectations: Any, done: frozenset[str]
+        self, config: pytest.Config, settings: Settings, expectations: Any, done: dict[str, bool]
     ) -> None:
         self.settings = settings
         self._config = config
@@ -398,19 +401,22 @@ class Conformance:
             self._config.workeroutput["vgf_stale"] = self._stale  # type: ignore[attr-defined]
             self._config.workeroutput["vgf_not_run"] = self._not_run  # type: ignore[attr-defined]
             return
-        if self._stale and session.exitstatus == pytest.ExitCode.OK:
+        if self._not_run and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+        # What a resumed run keeps counts as if it had run now.
+        if session.exitstatus == pytest.ExitCode.OK and (self._stale or any(self._done.values())):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """A table at the end, and where the reports are."""
         for entry in self._stale:
             terminalreporter.write_line(f"stale expectation: {entry}", red=True)
-        if self._writer is None:
+        if self._writer is None and not self._not_run:
             return
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
         try:
-            results = read_results([self._writer.path])
-            self._summarise(results, terminalreporter)
+            self._summarise(read_results([self.settings.results]), terminalreporter)
         except UserError as error:
             terminalreporter.write_line(str(error), red=True)
 
