@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -28,20 +29,23 @@ pytest_plugins = ["pytester"]
 SUITE = """
 import torch
 
-from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, operator, sample
+from vgf_conformance.cases.case import operator, sample
 from vgf_conformance.cases.inputs import normal
 
-absolute = operator("aten.abs.default", torch.abs, [sample("rank2", normal(3, 5))], configurations=FLOATING)
+FP_ONLY = (("FP", "none"),)
+BOTH = (("FP", "none"), ("INT", "a8w8-pc"))
+
+absolute = operator("aten.abs.default", torch.abs, [sample("rank2", normal(3, 5))], configurations=BOTH)
 
 add = operator(
     "aten.add.Tensor",
     torch.add,
     [sample("same", normal(2, 3), normal(2, 3)), sample("row", normal(2, 3), normal(3))],
-    configurations=FLOATING_ONLY,
+    configurations=FP_ONLY,
 )
 
 nightly_exp = operator(
-    "aten.exp.default", torch.exp, [sample("rank1", normal(4))], configurations=FLOATING_ONLY, tier="nightly"
+    "aten.exp.default", torch.exp, [sample("rank1", normal(4))], configurations=FP_ONLY, tier="nightly"
 )
 """
 
@@ -51,7 +55,7 @@ sort = operator(
     "aten.sort.default",
     lambda x: torch.sort(x)[0],
     [sample("rank1", normal(4))],
-    configurations=FLOATING_ONLY,
+    configurations=FP_ONLY,
 )
 """
 
@@ -243,7 +247,7 @@ def test_an_entry_that_matches_nothing_fails(project: Project) -> None:
             "operators/test_small.py: twice declares the sample a twice",
         ),
         (
-            '\ntwice = operator("x", torch.abs, [sample("a", normal(2))], configurations=FLOATING * 2)\n',
+            '\ntwice = operator("x", torch.abs, [sample("a", normal(2))], configurations=BOTH * 2)\n',
             "operators/test_small.py: twice declares the configuration ",
         ),
     ],
@@ -384,18 +388,20 @@ def test_a_killed_run_is_resumed_without_loss(project: Project) -> None:
     assert (project.results / "junit.xml").read_text().count("<testcase ") == 8
 
 
-def test_nothing_is_left_to_resume(project: Project) -> None:
+@pytest.mark.parametrize("unexpected", [False, True])
+def test_a_finished_run_is_resumed_to_its_own_end(unexpected: bool, project: Project) -> None:
+    """Nothing runs, the reports are made, and what failed before still fails the run."""
     with ResultsWriter(project.results, {}) as writer:
         for identity in SMOKE:
-            writer.append(plain_record(sample=identity))
-    document = (project.results / "results.jsonl").read_text()
-    for identity in SMOKE:
-        name = plain_record(sample=identity).id
-        document = document.replace(json.dumps(name), json.dumps(identity))
-    (project.results / "results.jsonl").write_text(document)
+            writer.append(dataclasses.replace(plain_record(), id=identity))
+        if unexpected:
+            failed = plain_record(verdict=Verdict.FAIL, unexpected=True)
+            writer.append(dataclasses.replace(failed, id=SORT[0]))
     result = project.run("--resume")
+    assert result.ret == (pytest.ExitCode.TESTS_FAILED if unexpected else pytest.ExitCode.OK)
     result.assert_outcomes(deselected=10)
-    assert project.seen() == SMOKE
+    assert project.seen()[:8] == SMOKE
+    assert (project.results / "junit.xml").read_text().count("<testcase ") == 8 + unexpected
 
 
 SWIFTSHADER = next((driver for driver in find_drivers() if "swiftshader" in driver.name), None)
