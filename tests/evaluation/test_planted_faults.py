@@ -90,6 +90,26 @@ def test_a_lying_target_fails_at_run(fake: str, finding: Finding, message: str, 
     assert evaluate(fake, SOUND).verdict is Verdict.PASS
 
 
+def two_delegates(x: torch.Tensor) -> torch.Tensor:
+    one, other = two_outputs(x)
+    return torch.sort(one)[0] * 2.0 + torch.sort(other)[0]
+
+
+def test_each_delegate_is_judged_on_what_it_was_given(evaluate: Evaluate) -> None:
+    """What the first delegate got wrong reaches the second, which is right all the same."""
+    record = evaluate("OffByTenthOfRms", subject(two_delegates, randn(3, 5)))
+    assert caught(record) == (Verdict.FAIL, Stage.RUN, WRONG)
+    judged = {
+        (item.delegate, item.output): item.passed
+        for item in record.comparisons
+        if item.pair == "fake/reference"
+    }
+    assert judged == {("delegate 0", 0): False, ("delegate 0", 1): True, ("delegate 1", 0): True}
+    (final,) = (item for item in record.comparisons if item.pair == "fake/eager")
+    assert final.metrics is not None
+    assert final.metrics.differing > 0
+
+
 def test_transposed_axes_of_a_square_are_wrong_values(evaluate: Evaluate) -> None:
     record = evaluate("Transposed", SQUARE)
     assert caught(record) == (Verdict.FAIL, Stage.RUN, WRONG)

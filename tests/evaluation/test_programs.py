@@ -288,6 +288,15 @@ def test_several_samples_share_one_built_pipeline(
     assert str(os.getpid()) not in builds
 
 
+@pytest.mark.parametrize("target", ["reference", "emulation"])
+def test_leaving_tosas_domain_is_a_finding_of_its_own(target: str, evaluator: Evaluator) -> None:
+    """A negative index is right in PyTorch, and undefined where lowering hands it to GATHER as it is."""
+    indices = torch.tensor([-1, 2], dtype=torch.int32)
+    record = evaluator.evaluate(subject(lambda x, i: x[i], randn(4, 3), indices), FP, "none", target)
+    assert caught(record) == (Verdict.FAIL, Stage.LOWER, Finding.UNPREDICTABLE)
+    assert "TOSA_UNPREDICTABLE" in record.message
+
+
 def test_special_values_are_compared_by_position(evaluator: Evaluator) -> None:
     special = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1.0])
     record = on_both(evaluator, subject(lambda x: torch.maximum(x, x * 0.5), special))

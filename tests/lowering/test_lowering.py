@@ -136,6 +136,18 @@ def test_a_converter_failure_becomes_a_record(
     assert record.message.startswith("the model converter does not launch: ")
 
 
+def test_an_operator_that_tosa_does_not_have_is_the_lowerings_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evaluator: Evaluator
+) -> None:
+    words = "error: 'tosa.abs' op failed to verify that input is a tensor of its kind"
+    monkeypatch.setenv("MODEL_CONVERTER_PATH", script(tmp_path, f'#!/bin/sh\necho "{words}" >&2\nexit 1\n'))
+    record = Evaluator(evaluator._targets).evaluate(
+        subject(torch.abs, X), Profile.parse("FP"), "none", "reference"
+    )
+    assert (record.verdict, record.stage, record.finding) == (Verdict.FAIL, Stage.LOWER, Finding.INVALID)
+    assert record.message == f"the model converter rejects the TOSA graph: {words}"
+
+
 def test_nan_in_calibration_data_is_an_input_fault() -> None:
     bad = X.clone()
     bad[1, 2] = float("nan")
