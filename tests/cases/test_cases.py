@@ -44,7 +44,7 @@ def drawn(draw: Draw, seed: int = 0) -> torch.Tensor:
         integers(5, 5, low=-128, high=128, dtype=torch.int8),
         booleans(9),
     ],
-    ids=str,
+    ids=["channels_last", "transposed", "bfloat16", "float16", "int8", "bool"],
 )
 def test_draws_are_repeatable_and_differ_by_seed(draw: Draw) -> None:
     one, again, other = drawn(draw), drawn(draw), drawn(draw, seed=1)
