@@ -335,8 +335,6 @@ def test_errors_are_sound(item: Call) -> None:
     assert np.isfinite(result.error).all()
     for _ in range(60):
         operands = tuple(map(chosen, item.inputs))
-        moved = meaning(
-            Call(item.name, item.attributes, operands, item.shape, item.dtype, item.version)
-        )
+        moved = meaning(Call(item.name, item.attributes, operands, item.shape, item.dtype, item.version))
         gap = np.abs(moved.value.astype(np.float64) - result.value.astype(np.float64))
         assert (gap <= result.error * (1 + 1e-12)).all()

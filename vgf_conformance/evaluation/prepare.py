@@ -13,7 +13,7 @@ from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
 from vgf_conformance.evaluation.eager import leaves, run_eager, run_eager_fp64, tensors
 from vgf_conformance.evaluation.subject import Subject
-from vgf_conformance.evaluation.ties import tie_errors
+from vgf_conformance.evaluation.ties import quantised_errors
 from vgf_conformance.evaluation.walk import Walk, sized, walk_program
 from vgf_conformance.formats.boundary import Problem, check_tosa, check_vgf
 from vgf_conformance.formats.tosa import TosaGraph, read_graph
@@ -165,8 +165,9 @@ def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
 
 def _allowed_errors(prepared: Prepared, has_precise: bool) -> list[np.ndarray[Any, Any] | None]:
     """What each user output may differ by; None where no bound means anything (see comparison.lowering)."""
-    if prepared.artifact.quantised is not None:
-        return list(tie_errors(prepared.artifact.quantised, prepared.inputs))
+    artifact = prepared.artifact
+    if artifact.quantised is not None:
+        return list(quantised_errors(artifact.quantised, prepared.inputs, artifact.output_scales))
     errors = _propagated_errors(prepared)
     # Without an fp64 form eager's own rounding, of the same size as the graph's, counts too.
     return errors if has_precise else [None if error is None else 2.0 * error for error in errors]

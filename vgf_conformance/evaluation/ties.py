@@ -4,7 +4,8 @@ PyTorch runs a quantised program in fp32 (dequantise, compute, quantise); TOSA r
 scales of 31 bits. Both must round every value to the same integer, except where it lies within fp32's own
 error of a tie. So the quantised program is run again for each quantisation that has such values, with
 these rounded the other way, and what that does to the user's outputs is what the lowering may differ by:
-1 LSB per requantisation, propagated exactly, and only where it can happen.
+1 LSB per requantisation, propagated exactly, and only where it can happen. The output's own requantisation
+may be off by 1 LSB anywhere: the backend brings operands to one scale first, which rounds once more.
 """
 
 from __future__ import annotations
@@ -28,8 +29,27 @@ _TIE_SHARE = 2.0**-14
 _FLOAT_SHARE = 2.0**-18
 
 
-def tie_errors(program: Program, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """For each user output, what roundings at ties can do to each element, in the output's units."""
+def quantised_errors(
+    program: Program, inputs: Sequence[Any], scales: Sequence[float | None]
+) -> list[np.ndarray[Any, Any]]:
+    """For each user output, what the lowered program may differ by, in the output's units.
+
+    ``scales`` are the outputs' quantisation steps, None where an output has none.
+    """
+    own = 1.0 if _requantises(program) else 0.0
+    return [
+        np.maximum(error, 0.0 if scale is None else own * scale)
+        for error, scale in zip(_tie_errors(program, inputs), scales, strict=True)
+    ]
+
+
+def _requantises(program: Program) -> bool:
+    """Whether values change scale on their way; data movement alone has to be exact."""
+    steps = [step for step in program.steps if step.operator.startswith(_QUANTISE)]
+    return len({step.args[1:3] for step in steps}) > 1
+
+
+def _tie_errors(program: Program, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
     right = tensors(program.walk(inputs))
     errors = [np.zeros(tuple(output.shape)) for output in right]
     for name in _doubtful(program, inputs):
