@@ -280,7 +280,7 @@ def test_a_changed_scale_is_attributed_to_quantise(
         record = faulty.evaluate(budgeted, INT, "a8w8-pc", target)
         assert caught(record) == (Verdict.FAIL, Stage.QUANTISE, WRONG)
         assert record.message.startswith("output 0: ")
-        assert record.message.endswith("dB against eager, the case allows 20 dB")
+        assert record.message.endswith("dB against eager, the case asks for 20 dB")
 
 
 def test_a_scale_calibrated_too_wide_is_attributed_to_quantise(evaluator: Evaluator) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,9 +89,23 @@ def test_a_converter_that_does_not_launch_is_no_fault_of_the_model(
     assert len(lower(request(torch.abs, X), cache).delegates) == 1
 
 
+def without_converter(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    # Set before it is taken away: whatever lowering sets it to is then undone too.
+    monkeypatch.setenv("MODEL_CONVERTER_PATH", "")
+    monkeypatch.delenv("MODEL_CONVERTER_PATH")
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_an_environment_that_is_not_activated_has_its_converter(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    without_converter(monkeypatch, tmp_path)
+    assert len(lower(request(torch.abs, X)).delegates) == 1
+
+
 def test_no_converter_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("MODEL_CONVERTER_PATH", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
+    without_converter(monkeypatch, tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     found = failure(request(torch.abs, X))
     assert kind(found) == (Verdict.ERROR, Stage.CONVERT, Finding.RAISED)
     assert "does not launch: Unable to locate a model converter executable" in found.message

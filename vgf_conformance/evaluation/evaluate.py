@@ -172,12 +172,15 @@ def _call_faults(prepared: Prepared, call: Call) -> list[Fault]:
 
 
 def _reported_outputs(prepared: Prepared, walk: Walk, target: str) -> list[Comparison]:
-    """The user's outputs on the target against eager: is the result good?"""
-    if len(walk.outputs) != len(prepared.eager):
-        return []
+    """The user's outputs on the target against the quantised program and eager: is the result good?"""
+    against = {"quantised": prepared.quantised, "eager": prepared.eager}
     return [
-        reported(f"{target}/eager", Stage.RUN, number, actual, expected)
-        for number, (actual, expected) in enumerate(zip(walk.outputs, prepared.eager, strict=True))
+        reported(f"{target}/{name}", Stage.RUN, number, actual, expected, scale)
+        for name, outputs in against.items()
+        if outputs is not None and len(outputs) == len(walk.outputs)
+        for number, (actual, expected, scale) in enumerate(
+            zip(walk.outputs, outputs, prepared.artifact.output_scales, strict=True)
+        )
     ]
 
 

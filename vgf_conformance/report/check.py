@@ -59,9 +59,9 @@ def _file_report(records: list[Record]) -> str:
     for profile, group in itertools.groupby(records, lambda record: (record.profile, record.scheme)):
         lines.append(f"  {profile[0]} {profile[1]}: {_delegation(next(iter(group)))}")
     lines += ["", tabulate([_row(record) for record in records], _HEADERS, tablefmt="plain"), ""]
-    for record in records:
-        if record.verdict is not Verdict.PASS:
-            lines += _explanation(record)
+    failed = [record for record in records if record.verdict is not Verdict.PASS]
+    for _, same in itertools.groupby(failed, lambda record: (record.profile, record.scheme, record.message)):
+        lines += _explanation(list(same))
     return "\n".join(lines)
 
 
@@ -123,11 +123,27 @@ def _share(comparison: Comparison | None) -> str:
     return f"{comparison.headroom:.0%}"
 
 
-def _explanation(record: Record) -> list[str]:
-    where = f"at {record.stage.value}" if isinstance(record.stage, Stage) else ""
-    what = record.finding.value if record.finding else ""
-    title = f"{record.profile} {record.scheme} {record.target}: {record.verdict.value} {where} ({what})"
-    lines = [title, f"  {record.message}"]
+#: What a stage's failure means, for somebody who reads the word for the first time.
+_MEANING = {
+    Stage.EXPORT: "torch.export refuses the model",
+    Stage.QUANTISE: "the quantised program is already wrong",
+    Stage.LOWER: "the TOSA graph is wrong before any device runs it",
+    Stage.CONVERT: "the model converter's VGF is not what the TOSA graph says",
+    Stage.RUN: "the target's results differ from the reference model's",
+}
+
+
+def _explanation(records: list[Record]) -> list[str]:
+    """Why targets of one artifact failed alike, and how to see the first of them again."""
+    record = records[0]
+    targets = " and ".join(item.target for item in records)
+    what = f" ({record.finding.value})" if record.finding else ""
+    meaning = f": {_MEANING[record.stage]}" if record.verdict is Verdict.FAIL and record.stage else ""
+    where = f" at {record.stage.value}" if record.stage else ""
+    lines = [
+        f"{record.profile} {record.scheme} on {targets}: {record.verdict.value}{where}{what}{meaning}",
+        f"  {record.message}",
+    ]
     if record.sample != "inputs":
         lines.append(f"  sample: {record.sample}")
     return [*lines, f"  again: {record.repro}", ""]
