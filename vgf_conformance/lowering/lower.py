@@ -89,9 +89,21 @@ def lower(request: Request, cache: Cache | None = None) -> Artifact:
 
 def _find_converter() -> None:
     """Name the converter of this environment where PATH does not: the environment may not be activated."""
-    beside = Path(sys.executable).with_name("model-converter")
+    beside = _converter_beside()
     if shutil.which("model-converter") is None and beside.exists():
         os.environ.setdefault("MODEL_CONVERTER_PATH", str(beside))
+
+
+def _converter_beside() -> Path:
+    return Path(sys.executable).with_name("model-converter")
+
+
+def _own_converter() -> tuple[object, ...]:
+    """What tells builds of a user's own converter apart; empty for the package's, which has a version."""
+    path = Path(os.environ.get("MODEL_CONVERTER_PATH") or shutil.which("model-converter") or "")
+    if path == _converter_beside() or not path.is_file():
+        return ()
+    return (str(path), path.stat().st_size, path.stat().st_mtime_ns)
 
 
 def _lower_exported(request: Request, exported: ExportedProgram, key: str) -> Artifact:
@@ -220,6 +232,7 @@ def _key(request: Request, exported: ExportedProgram) -> str:
     parts: list[Any] = [
         __version__,
         sorted(versions().items()),
+        _own_converter(),
         request.profile.specification,
         request.scheme,
         str(exported.graph),
