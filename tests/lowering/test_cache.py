@@ -231,6 +231,18 @@ def test_the_key_changes_with_the_tools(what: str, monkeypatch: pytest.MonkeyPat
     assert key(PLAIN) != before
 
 
+def test_the_key_changes_with_a_converter_of_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [key(PLAIN)]
+    converter = tmp_path / "model-converter"
+    monkeypatch.setenv("MODEL_CONVERTER_PATH", str(converter))
+    for build in ("one", "another"):
+        converter.write_text(build)
+        keys.append(key(PLAIN))
+    assert len(set(keys)) == 3
+
+
 def test_a_failure_of_the_backend_is_cached_with_all_that_it_says(tmp_path: Path) -> None:
     cache = Counted(tmp_path)
     failure = LoweringFailure(
