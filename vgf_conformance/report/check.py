@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import sys
@@ -27,14 +28,16 @@ _HEADERS = (
 def print_json(records: Iterable[Record]) -> list[Record]:
     """Print ``{"schema": 1, "records": [...]}``; progress and bad input go to standard error."""
     found = []
-    for record in records:
-        found.append(record)
-        print(
-            f"{record.file} {record.profile} {record.scheme} {record.target} {record.verdict.value}",
-            file=sys.stderr,
-        )
-        if record.finding is Finding.INPUT:
-            print(f"vgf-conformance: {record.message}", file=sys.stderr)
+    # Whatever a model prints must not get into the document.
+    with contextlib.redirect_stdout(sys.stderr):
+        for record in records:
+            found.append(record)
+            print(
+                f"{record.file} {record.profile} {record.scheme} {record.target} {record.verdict.value}",
+                file=sys.stderr,
+            )
+            if record.finding is Finding.INPUT:
+                print(f"vgf-conformance: {record.message}", file=sys.stderr)
     print(json.dumps({"schema": SCHEMA_VERSION, "records": [record.to_json() for record in found]}, indent=1))
     return found
 
