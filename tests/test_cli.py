@@ -102,7 +102,7 @@ def test_a_model_that_fails_says_where_why_and_how_to_see_it_again(run: Run, tmp
     file = model_file(tmp_path, BAD)
     answer = run("check", file, "--seed", "3")
     assert answer.code == 1
-    assert "FP none emulation: fail at convert (unwritten)" in answer.out
+    assert "FP none on emulation: fail at convert (unwritten)" in answer.out
     assert "  delegate 0, VGF: output 0 is written by no segment" in answer.out
     assert (
         f"  again: vgf-conformance check {file} --profile FP --scheme none --target emulation --seed 3"
@@ -148,6 +148,14 @@ def test_json_is_one_document_and_nothing_else(run: Run, tmp_path: Path) -> None
     assert f"vgf-conformance: {nothing}: no model()" in answer.err
 
 
+def test_what_a_model_prints_stays_out_of_the_document(run: Run, tmp_path: Path) -> None:
+    text = GOOD.replace("        return torch", "        print('in forward')\n        return torch")
+    answer = run("check", model_file(tmp_path, text + "\nprint('at import')\n"), "--json")
+    assert len(json.loads(answer.out)["records"]) == 2
+    assert "at import" in answer.err
+    assert "in forward" in answer.err
+
+
 def test_a_bad_file_does_not_take_the_others_down(run: Run, tmp_path: Path) -> None:
     broken = model_file(tmp_path, "import no_such_module_anywhere", "broken.py")
     answer = run("check", broken, model_file(tmp_path, GOOD), "--target", "reference")
@@ -186,8 +194,9 @@ def test_a_model_that_export_refuses(run: Run, tmp_path: Path) -> None:
     file = model_file(tmp_path, GOOD.replace("torch.abs(x)", "x if float(x.sum()) > 0 else -x"))
     answer = run("check", file, "--target", "reference")
     assert answer.code == 2
-    assert "FP none reference: error at export (raised)" in answer.out
+    assert "FP none on reference: error at export (raised)" in answer.out
     assert "Could not guard on data-dependent expression" in answer.out
+    assert answer.err == ""
     assert "Traceback" not in answer.out + answer.err
 
 
@@ -257,7 +266,7 @@ def test_a_converter_that_does_not_launch(run: Run, tmp_path: Path, monkeypatch:
     file = model_file(tmp_path, GOOD)
     answer = run("check", file, "--target", "reference")
     assert answer.code == 2
-    assert "FP none reference: error at convert (raised)" in answer.out
+    assert "FP none on reference: error at convert (raised)" in answer.out
     assert "the model converter does not launch: FileNotFoundError" in answer.out
     assert f"again: vgf-conformance check {file} --profile FP" in answer.out
     assert "Traceback" not in answer.out + answer.err
