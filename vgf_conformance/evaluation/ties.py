@@ -80,7 +80,9 @@ def _flipping(name: str) -> Any:
         if step.name != name:
             return result
         exact, (zero, low, high) = _scaled(args), args[2:5]
-        other = (exact.floor() + exact.ceil() - exact.round() + zero).clamp(low, high)
+        # The neighbour that fp32 did not choose: seen in fp64 it may well be the nearer one.
+        chosen = result.double() - zero
+        other = (exact.floor() + exact.ceil() - chosen + zero).clamp(low, high)
         return torch.where(_near_tie(args), other, result.double()).to(result.dtype)
 
     return flip

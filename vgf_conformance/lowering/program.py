@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """A flat program. ``inputs`` are the user's, in flattened order; ``outputs`` the user's likewise."""
+    """A flat program. ``inputs`` are the user's, in flattened order; ``outputs`` the user's likewise, without None."""
 
     inputs: tuple[str, ...]
     constants: dict[str, Any]
@@ -121,7 +121,9 @@ def read_program(exported: ExportedProgram) -> tuple[Program, list[LoweredBacken
             outputs = _symbolic(node.args[0])
     kinds = [spec.kind for spec in exported.graph_signature.output_specs]
     user_outputs = tuple(
-        value for value, kind in zip(outputs, kinds, strict=True) if kind == OutputKind.USER_OUTPUT
+        value
+        for value, kind in zip(outputs, kinds, strict=True)
+        if kind == OutputKind.USER_OUTPUT and value is not None
     )
     inputs = tuple(
         spec.arg.name for spec in exported.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT
