@@ -69,6 +69,23 @@ class Settings:
         )
 
 
+def _not_asked_for(settings: Settings, config: pytest.Config) -> list[str]:
+    """What this run leaves out because of its options, in words for the reports."""
+    chosen = {
+        "tiers": () if settings.tier == "all" else (settings.tier,),
+        "profiles": sorted(settings.profiles),
+        "schemes": sorted(settings.schemes),
+        "targets": () if set(settings.targets) == set(TARGETS) else settings.targets,
+        "names": filter(None, [config.getoption("keyword")]),
+        "paths": () if config.args == [SUITES] else config.args,
+    }
+    return [
+        f"not run: {what} other than {', '.join(only)}"
+        for what, values in chosen.items()
+        if (only := [*values])
+    ]
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of the suites."""
     group = parser.getgroup("vgf-conformance", "VGF conformance suites")
@@ -246,7 +263,7 @@ class Conformance:
         self._subject: tuple[tuple[Any, ...], Any] | None = None
         self._writer: ResultsWriter | None = None
         self._stale: list[str] = []
-        self._not_run: list[str] = []
+        self._kept: list[str] = []
         self._environment: dict[str, Any] = {}
 
     @property
@@ -283,7 +300,7 @@ class Conformance:
             config.hook.pytest_deselected(items=[item for item in items if item in gone])
             items[:] = [item for item in items if item not in gone]
         if finished:
-            self._not_run.append(f"{len(finished)} cases kept from the run before (--resume)")
+            self._kept.append(f"{len(finished)} cases kept from the run before (--resume)")
 
     def _unwanted(self, item: CaseItem) -> bool:
         settings = self.settings
@@ -368,7 +385,8 @@ class Conformance:
             if path.exists() and not self.settings.resume:
                 # Kept once, for whoever meant to resume.
                 path.replace(path.with_suffix(".previous.jsonl"))
-            self._writer = ResultsWriter(path, {**self._environment, "notes": self._not_run})
+            notes = _not_asked_for(self.settings, self._config) + self._kept
+            self._writer = ResultsWriter(path, {**self._environment, "notes": notes})
         return self._writer
 
     @pytest.hookimpl(optionalhook=True)
@@ -388,7 +406,7 @@ class Conformance:
         """Take over what a worker found while it collected."""
         output = getattr(node, "workeroutput", {})
         self._stale = output.get("vgf_stale", self._stale)
-        self._not_run = output.get("vgf_not_run", self._not_run)
+        self._kept = output.get("vgf_kept", self._kept)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -399,9 +417,9 @@ class Conformance:
             self._folder.cleanup()
         if self._is_worker:
             self._config.workeroutput["vgf_stale"] = self._stale  # type: ignore[attr-defined]
-            self._config.workeroutput["vgf_not_run"] = self._not_run  # type: ignore[attr-defined]
+            self._config.workeroutput["vgf_kept"] = self._kept  # type: ignore[attr-defined]
             return
-        if self._not_run and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        if self._kept and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
         # What a resumed run keeps counts as if it had run now.
         if session.exitstatus == pytest.ExitCode.OK and (self._stale or any(self._done.values())):
@@ -411,7 +429,7 @@ class Conformance:
         """A table at the end, and where the reports are."""
         for entry in self._stale:
             terminalreporter.write_line(f"stale expectation: {entry}", red=True)
-        if self._writer is None and not self._not_run:
+        if self._writer is None and not self._kept:
             return
         if self._writer is not None:
             self._writer.close()
