@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """A flat program. ``inputs`` are the user's, in flattened order; ``outputs`` the user's likewise, without None."""
+    """A flat program. ``inputs`` are the user's, in flattened order; ``outputs`` likewise, without None."""
 
     inputs: tuple[str, ...]
     constants: dict[str, Any]
