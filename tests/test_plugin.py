@@ -382,9 +382,8 @@ def test_a_killed_run_is_resumed_without_loss(project: Project) -> None:
     assert results.read_bytes().startswith(before)
     assert project.seen() == SMOKE
     assert project.read().warnings == []
-    assert [run.get("notes") for run in project.read().runs][1] == [
-        f"{len(kept)} cases kept from the run before (--resume)"
-    ]
+    notes = project.read().runs[1]["notes"]
+    assert f"{len(kept)} cases kept from the run before (--resume)" in notes
     assert (project.results / "junit.xml").read_text().count("<testcase ") == 8
 
 
