@@ -346,7 +346,7 @@ def test_a_results_file_cut_in_the_middle_of_its_last_line_loses_only_that(run: 
     file = results(tmp_path / "results", Verdict.PASS, Verdict.PASS)
     file.write_bytes(file.read_bytes()[:-25])
     answer = run("report", file, "-o", tmp_path / "out")
-    assert answer.code == 0
+    assert answer.code == 2
     assert "results.jsonl:3: the last line is torn (a killed run) and left out" in answer.err
     junit = (tmp_path / "out" / "junit.xml").read_text()
     assert "s0" in junit

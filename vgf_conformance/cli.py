@@ -220,7 +220,8 @@ def _report(parsed: argparse.Namespace) -> int:
         print(f"vgf-conformance: {warning}", file=sys.stderr)
     for path in write_reports(results, parsed.output):
         print(path)
-    return EXIT_PASS
+    # The reports hold every whole record, but a script has to know that the run was cut short.
+    return EXIT_BAD_INPUT if results.torn else EXIT_PASS
 
 
 def _compare(parsed: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from vgf_conformance.cases.case import Apply
 from vgf_conformance.evaluation.eager import run_eager
 from vgf_conformance.evaluation.evaluate import Evaluator
 from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.results.record import Comparison, Leftover, Record
 from vgf_conformance.targets.process import ProcessTarget, reference_target
@@ -318,6 +319,26 @@ def test_a_module_that_raises_is_an_error_and_not_a_crash(
     module: Callable[[torch.Tensor], torch.Tensor], message: str, evaluator: Evaluator
 ) -> None:
     record = evaluator.evaluate(subject(module, X), FP, "none", "reference")
-    assert caught(record) == (Verdict.ERROR, Stage.EXPORT, Finding.RAISED)
-    assert record.message.startswith(message)
+    assert caught(record) == (Verdict.ERROR, Stage.EXPORT, Finding.INPUT)
+    assert record.message.startswith(f"the model itself raises on these inputs: {message}")
     assert "Traceback" in record.log
+
+
+def test_a_fault_of_the_harness_is_nobody_elses(
+    evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr("vgf_conformance.evaluation.prepare.read_graph", broken)
+    record = evaluator.evaluate(subject(torch.exp, X), FP, "none", "reference")
+    assert (record.verdict, record.stage) == (Verdict.ERROR, None)
+    assert "a fault of the harness, please report it: ZeroDivisionError: planted" in record.message
+
+
+def test_the_graph_that_the_converter_rejects_is_kept(evaluator: Evaluator) -> None:
+    record = evaluator.evaluate(subject(lambda x: x.bool(), X), FP, "none", "reference")
+    assert caught(record) == (Verdict.FAIL, Stage.LOWER, Finding.INVALID)
+    command = record.log.splitlines()[0].split()
+    assert command[:3] == ["again:", "model-converter", "-i"]
+    assert read_graph(Path(command[3]).read_bytes()).operator_counts() == {"CAST": 1}

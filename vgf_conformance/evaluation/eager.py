@@ -12,15 +12,22 @@ import torch
 from vgf_conformance.cases.case import Inputs
 
 
+class EagerFailure(Exception):
+    """The model itself raises on these inputs: nothing to compare with."""
+
+
 def leaves(value: Any) -> list[Any]:
     """Outputs (or inputs) in flattened order, as torch.export numbers them."""
     return list(torch.utils._pytree.tree_leaves(value))
 
 
 def run_eager(module: torch.nn.Module, inputs: Inputs) -> list[Any]:
-    """The module's outputs, flattened; one thread, so that they repeat."""
+    """The module's outputs, flattened; one thread, so that they repeat. Raises EagerFailure."""
     with torch.no_grad(), _one_thread(), _same_state(module):
-        return leaves(module(*_copied(inputs)))
+        try:
+            return leaves(module(*_copied(inputs)))
+        except Exception as error:
+            raise EagerFailure(f"{type(error).__name__}: {error}") from error
 
 
 def run_eager_fp64(module: torch.nn.Module, inputs: Inputs) -> list[Any] | None:

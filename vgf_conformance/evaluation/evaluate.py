@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 
 from vgf_conformance.comparison.device import judge_device
+from vgf_conformance.evaluation.eager import EagerFailure
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
 from vgf_conformance.evaluation.prepare import Prepared, prepare, reported
 from vgf_conformance.evaluation.subject import Subject
@@ -18,7 +19,7 @@ from vgf_conformance.results.record import Comparison, DelegateFacts, Leftover, 
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
-_ORDER = {stage: position for position, stage in enumerate(Stage)}
+_ORDER: dict[Stage | None, int] = {stage: position for position, stage in enumerate([None, *Stage])}
 
 
 class Evaluator:
@@ -52,8 +53,12 @@ class Evaluator:
         )
         try:
             faults = self._fill(record, subject, profile, scheme)
-        except Exception as error:  # a fault of the harness, or of eager: one case must not take the run down
-            faults = [Fault(Verdict.ERROR, Stage.EXPORT, Finding.RAISED, describe(error), whole(error))]
+        except EagerFailure as error:
+            message = f"the model itself raises on these inputs: {error}"
+            faults = [Fault(Verdict.ERROR, Stage.EXPORT, Finding.INPUT, message, whole(error))]
+        except Exception as error:  # one case must not take the run down
+            message = f"a fault of the harness, please report it: {describe(error)}"
+            faults = [Fault(Verdict.ERROR, None, Finding.RAISED, message, whole(error))]
         if faults:
             _blame(record, min(faults, key=lambda fault: _ORDER[fault.stage]))
         record.seconds["total"] = time.perf_counter() - start
@@ -63,7 +68,8 @@ class Evaluator:
         prepared = self._prepared(subject, profile, scheme)
         if isinstance(prepared, LoweringFailure):
             record.seconds = dict(prepared.seconds)
-            return [of_lowering(prepared)]
+            kept = self._cache.keep("rejected.tosa", prepared.tosa) if self._cache and prepared.tosa else None
+            return [of_lowering(prepared, kept)]
         _describe(record, prepared)
         return self._faults(subject, prepared, record.target, record)
 

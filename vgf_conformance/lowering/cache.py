@@ -49,22 +49,30 @@ class Cache:
 
     def put(self, key: str, value: Any) -> None:
         """Store ``value``; a folder that cannot be written is reported once and then left alone."""
-        if not self._writable:
-            return
         payload = pickle.dumps(value)
-        path = self._path(key)
+        self._write(self._path(key), hashlib.sha256(payload).digest() + payload)
+
+    def keep(self, name: str, content: bytes) -> Path | None:
+        """Write a plain file for people, named by its content; None where the folder cannot be written."""
+        path = self._folder / "kept" / f"{hashlib.sha256(content).hexdigest()[:16]}-{name}"
+        return path if self._write(path, content) else None
+
+    def _write(self, path: Path, content: bytes) -> bool:
+        if not self._writable:
+            return False
         temporary = ""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=path.parent)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(hashlib.sha256(payload).digest() + payload)
+                file.write(content)
             Path(temporary).replace(path)
         except OSError as error:
             if temporary:
                 Path(temporary).unlink(missing_ok=True)
             self._writable = False
-            warnings.warn(f"the artifact cache {self._folder} takes no more entries: {error}", stacklevel=2)
+            warnings.warn(f"the artifact cache {self._folder} takes no more entries: {error}", stacklevel=3)
+        return self._writable
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / key

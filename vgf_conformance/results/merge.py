@@ -12,11 +12,15 @@ from vgf_conformance.vocabulary import Verdict
 
 @dataclass
 class Results:
-    """What one or more results files hold; ``warnings`` tells what had to be left out."""
+    """What one or more results files hold.
+
+    ``warnings`` tells what had to be left out; ``torn`` that a file ends in the middle of a line.
+    """
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    torn: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ def merge(results: Iterable[Results]) -> Results:
     for part in results:
         joined.runs += part.runs
         joined.warnings += part.warnings
+        joined.torn |= part.torn
         for record in part.records:
             earlier = records.get(record.id)
             if earlier is not None:

@@ -170,6 +170,7 @@ def _read_file(path: Path) -> Results:
     if tail and _is_whole(tail):
         lines.append(tail)
     elif tail:
+        results.torn = True
         results.warnings.append(f"{path}:{len(lines) + 1}: the last line is torn (a killed run) and left out")
     records: dict[str, Record] = {}
     for number, line in enumerate(lines, 1):
