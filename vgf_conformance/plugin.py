@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from _pytest.terminal import TerminalReporter
 
+from vgf_conformance.quiet import quiet
 from vgf_conformance.report import summary_table, write_reports
 from vgf_conformance.results.expectations import CaseId, Expectation, load_expectations, update
 from vgf_conformance.results.merge import Results
@@ -181,12 +182,15 @@ class SuiteModule(pytest.Module):
 
     def collect(self) -> Iterator[CaseItem]:
         """One item for each sample, configuration and target."""
-        from vgf_conformance.evaluation.collect import declared_cases
+        with quiet():
+            from vgf_conformance.evaluation.collect import declared_cases
+
+            module = self.obj
 
         settings = self.config.stash[_CONFORMANCE].settings
         file = self.path.relative_to(self.config.rootpath / SUITES).as_posix()
         try:
-            cases = declared_cases(self.obj, file)
+            cases = declared_cases(module, file)
         except UserError as error:
             raise self.CollectError(str(error)) from error
         for case in cases:
@@ -338,7 +342,8 @@ class Conformance:
 
     def _open_evaluator(self) -> Any:
         if self._evaluator is None:
-            from vgf_conformance.evaluation.session import open_evaluator
+            with quiet():
+                from vgf_conformance.evaluation.session import open_evaluator
 
             self._folder = tempfile.TemporaryDirectory(prefix="vgf-conformance-")
             self._evaluator = open_evaluator(
