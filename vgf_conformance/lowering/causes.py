@@ -8,6 +8,8 @@ from pathlib import PurePath
 
 #: torch.fx appends its own context to the message of whatever a pass raises.
 _FX_CONTEXT = re.compile(r"\n\s*(While executing|Original traceback|GraphModule:|Use tlparse).*", re.DOTALL)
+#: The part of a file's path that says where packages are installed on this machine.
+_INSTALLED = re.compile(r'File "[^"]*/(?:site-packages/|(?=vgf_conformance/)|lib/(?=python3))([^"]*)')
 #: Text of one traceback frame that a message quotes.
 _LONGEST = 400
 
@@ -39,5 +41,5 @@ def _place(error: BaseException) -> str:
 
 
 def whole(error: BaseException) -> str:
-    """The whole traceback, for the log."""
-    return "".join(traceback.format_exception(error))
+    """The whole traceback, for the log; paths start at the package, whatever machine it is."""
+    return _INSTALLED.sub(r'File "\1', "".join(traceback.format_exception(error)))
