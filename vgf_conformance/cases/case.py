@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -90,7 +90,6 @@ class Case:
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
     file: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)
 
     def plan(self) -> Iterator[tuple[Sample, Configuration]]:
         """Every sample with each (profile, scheme) pair that it is lowered for."""

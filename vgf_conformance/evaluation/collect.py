@@ -14,7 +14,7 @@ def declared_cases(module: ModuleType, file: str) -> list[Case]:
     """The module-level cases of ``module`` in the order in which they are declared.
 
     ``file`` is the suite file, relative to the suites folder. Raises UserError for a declaration that
-    is bound to two names or names a sample or a configuration twice.
+    is bound to two names, names a sample or a configuration twice, or allows LSB without a reason.
     """
     found = [(name, value) for name, value in vars(module).items() if isinstance(value, Case)]
     twice = _doubled([id(case) for _, case in found])
@@ -24,6 +24,8 @@ def declared_cases(module: ModuleType, file: str) -> list[Case]:
     for name, case in found:
         _require_unique(file, name, "sample", [sample.name for sample in case.samples])
         _require_unique(file, name, "configuration", case.configurations)
+        if case.lsb is not None and not case.lsb_reason:
+            raise UserError(f"{file}: {name} allows {case.lsb:g} LSB without a reason: give lsb_reason")
     return [dataclasses.replace(case, name=name, file=file) for name, case in found]
 
 
