@@ -8,9 +8,9 @@ import torch
 from torch.nn import functional as F
 
 from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, operator, sample
-from vgf_conformance.cases.inputs import normal, special_values
+from vgf_conformance.cases.inputs import normal, special_values, uniform, values
 
-NOT_YET_COVERED = ("aten.celu.default", "aten.clamp.Tensor", "aten.glu.default", "aten.selu.default")
+NOT_YET_COVERED = ()
 
 relu = operator(
     "aten.relu.default",
@@ -78,4 +78,50 @@ clamp = operator(
         sample("above", normal(3, 7), max=0.25, configurations=FLOATING_ONLY),
         sample("special", special_values(), min=-2.0, max=2.0, configurations=FLOATING_ONLY),
     ],
+)
+
+celu = operator(
+    "aten.celu.default",
+    F.celu,
+    [
+        sample("alpha_1.5", normal(3, 7), alpha=1.5),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+selu = operator(
+    "aten.selu.default",
+    F.selu,
+    [
+        sample("rank2", normal(3, 7)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+glu = operator(
+    "aten.glu.default",
+    F.glu,
+    [
+        sample("last", normal(3, 8), dim=-1),
+        sample("inner", normal(2, 4, 3), dim=1),
+    ],
+    tier="nightly",
+)
+
+clamp_tensor = operator(
+    "aten.clamp.Tensor",
+    torch.clamp,
+    [
+        sample("broadcast", normal(3, 7), uniform(7, low=-1.0, high=-0.5), uniform(3, 1, low=0.5, high=1.0)),
+        sample(
+            "special",
+            special_values(),
+            values([-2.0]),
+            values([2.0]),
+            configurations=FLOATING_ONLY,
+        ),
+    ],
+    tier="nightly",
 )

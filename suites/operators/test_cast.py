@@ -1,4 +1,4 @@
-"""Conversion between data types; of tensors made from no input nothing yet.
+"""Conversion between data types, and tensors made from no input.
 
 Covered: float32 to float16 and back, float32 to int32 toward zero, int8, int32 and bool widened.
 """
@@ -8,14 +8,7 @@ import torch
 from vgf_conformance.cases.case import FLOATING_ONLY, INTEGER_ONLY, operator, sample
 from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, values
 
-NOT_YET_COVERED = (
-    "aten.arange.start_step",
-    "aten.eye.default",
-    "aten.full.default",
-    "aten.full_like.default",
-    "aten.linspace.default",
-    "aten.scalar_tensor.default",
-)
+NOT_YET_COVERED = ()
 
 to_float16 = operator(
     "aten._to_copy.default",
@@ -54,4 +47,70 @@ to_int32 = operator(
         sample("from_int8", integers(9, low=-128, high=128, dtype=torch.int8), configurations=INTEGER_ONLY),
         sample("from_bool", booleans(9), configurations=INTEGER_ONLY),
     ],
+)
+
+# What is made from no input is folded into the graph: an operator that has an input uses it.
+
+arange = operator(
+    "aten.arange.start_step",
+    lambda tensor, **bounds: tensor + torch.arange(**bounds),
+    [
+        sample("float32", normal(7), start=-1.0, end=2.5, step=0.5),
+        sample("downwards", normal(4), start=3.0, end=-1.0, step=-1.0, configurations=FLOATING_ONLY),
+        sample(
+            "int32",
+            integers(5, low=-9, high=9),
+            start=1,
+            end=11,
+            step=2,
+            dtype=torch.int32,
+            configurations=INTEGER_ONLY,
+        ),
+    ],
+    tier="nightly",
+)
+
+linspace = operator(
+    "aten.linspace.default",
+    lambda tensor, **bounds: tensor + torch.linspace(**bounds),
+    [sample("float32", normal(7), start=-1.0, end=2.0, steps=7)],
+    tier="nightly",
+)
+
+eye = operator(
+    "aten.eye.default",
+    lambda tensor, size: tensor + torch.eye(size),
+    [sample("float32", normal(4, 4), size=4)],
+    tier="nightly",
+)
+
+full = operator(
+    "aten.full.default",
+    lambda tensor, **filling: tensor + torch.full(**filling),
+    [
+        sample("float32", normal(3, 5), size=(3, 5), fill_value=-1.5),
+        sample(
+            "int32",
+            integers(3, 5, low=-9, high=9),
+            size=(5,),
+            fill_value=7,
+            dtype=torch.int32,
+            configurations=INTEGER_ONLY,
+        ),
+    ],
+    tier="nightly",
+)
+
+full_like = operator(
+    "aten.full_like.default",
+    lambda tensor, value: tensor + torch.full_like(tensor, value),
+    [sample("float32", normal(3, 5), value=-1.5)],
+    tier="nightly",
+)
+
+scalar_tensor = operator(
+    "aten.scalar_tensor.default",
+    lambda tensor, value: tensor + torch.scalar_tensor(value),
+    [sample("float32", normal(3, 5), value=-1.5)],
+    tier="nightly",
 )

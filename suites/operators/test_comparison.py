@@ -10,16 +10,7 @@ import torch
 from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, INTEGER, INTEGER_ONLY, operator, sample
 from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, values
 
-NOT_YET_COVERED = (
-    "aten.bitwise_and.Scalar",
-    "aten.bitwise_or.Scalar",
-    "aten.bitwise_xor.Scalar",
-    "aten.eq.Scalar",
-    "aten.ge.Scalar",
-    "aten.le.Scalar",
-    "aten.lt.Scalar",
-    "aten.ne.Scalar",
-)
+NOT_YET_COVERED = ()
 
 #: Below, at and above each other; both span the same range and so are given one scale.
 LEFT = values([-2.0, -0.5, 0.0, 0.25, 1.0, 2.0])
@@ -138,4 +129,127 @@ masked_fill = operator(
     "aten.masked_fill.Scalar",
     torch.masked_fill,
     [sample("by_input", normal(3, 5), booleans(3, 5), value=-1.0)],
+)
+
+eq_scalar = operator(
+    "aten.eq.Scalar",
+    torch.eq,
+    [
+        sample("quarter", LEFT, other=0.25),
+        sample("special", special_values(), other=1.0, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+    budget=None,
+)
+
+ne_scalar = operator(
+    "aten.ne.Scalar",
+    torch.ne,
+    [
+        sample("quarter", LEFT, other=0.25),
+        sample("special", special_values(), other=1.0, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+    budget=None,
+)
+
+ge_scalar = operator(
+    "aten.ge.Scalar",
+    torch.ge,
+    [
+        sample("quarter", LEFT, other=0.25),
+        sample("special", special_values(), other=1.0, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+    budget=None,
+)
+
+lt_scalar = operator(
+    "aten.lt.Scalar",
+    torch.lt,
+    [
+        sample("quarter", LEFT, other=0.25),
+        sample("special", special_values(), other=1.0, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+    budget=None,
+)
+
+le_scalar = operator(
+    "aten.le.Scalar",
+    torch.le,
+    [
+        sample("quarter", LEFT, other=0.25),
+        sample("special", special_values(), other=1.0, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+    budget=None,
+)
+
+bitwise_and_scalar = operator(
+    "aten.bitwise_and.Scalar",
+    torch.ops.aten.bitwise_and.Scalar,
+    [
+        # Bits of both halves, in numbers of both signs.
+        sample("int32", integers(9, low=-1000, high=1000), other=0x5A, configurations=INTEGER_ONLY),
+        sample("boolean", booleans(9), other=True),
+    ],
+    tier="nightly",
+    configurations=INTEGER,
+)
+
+bitwise_and_boolean = operator(
+    "aten.bitwise_and.Tensor",
+    torch.bitwise_and,
+    [sample("broadcast", booleans(3, 6), booleans(3, 1))],
+    tier="nightly",
+    configurations=INTEGER,
+)
+
+bitwise_or_scalar = operator(
+    "aten.bitwise_or.Scalar",
+    torch.ops.aten.bitwise_or.Scalar,
+    [
+        # Bits of both halves, in numbers of both signs.
+        sample("int32", integers(9, low=-1000, high=1000), other=0x5A, configurations=INTEGER_ONLY),
+        sample("boolean", booleans(9), other=True),
+    ],
+    tier="nightly",
+    configurations=INTEGER,
+)
+
+bitwise_or_boolean = operator(
+    "aten.bitwise_or.Tensor",
+    torch.bitwise_or,
+    [sample("broadcast", booleans(3, 6), booleans(3, 1))],
+    tier="nightly",
+    configurations=INTEGER,
+)
+
+bitwise_xor_scalar = operator(
+    "aten.bitwise_xor.Scalar",
+    torch.ops.aten.bitwise_xor.Scalar,
+    [
+        # Bits of both halves, in numbers of both signs.
+        sample("int32", integers(9, low=-1000, high=1000), other=0x5A, configurations=INTEGER_ONLY),
+        sample("boolean", booleans(9), other=True),
+    ],
+    tier="nightly",
+    configurations=INTEGER,
+)
+
+bitwise_xor_boolean = operator(
+    "aten.bitwise_xor.Tensor",
+    torch.bitwise_xor,
+    [sample("broadcast", booleans(3, 6), booleans(3, 1))],
+    tier="nightly",
+    configurations=INTEGER,
+)
+
+bitwise_not_boolean = operator(
+    "aten.bitwise_not.default",
+    torch.bitwise_not,
+    [sample("rank2", booleans(3, 6))],
+    tier="nightly",
+    configurations=INTEGER,
 )

@@ -7,35 +7,10 @@ are drawn inside those of the functions, away from poles where a quantised resul
 
 import torch
 
-from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, INTEGER, operator, sample
+from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, INTEGER, INTEGER_ONLY, operator, sample
 from vgf_conformance.cases.inputs import integers, normal, special_values, uniform, values
 
-NOT_YET_COVERED = (
-    "aten.acos.default",
-    "aten.acosh.default",
-    "aten.add.Scalar",
-    "aten.asin.default",
-    "aten.asinh.default",
-    "aten.atan.default",
-    "aten.atanh.default",
-    "aten.bitwise_left_shift.Scalar",
-    "aten.bitwise_left_shift.Tensor",
-    "aten.bitwise_right_shift.Scalar",
-    "aten.bitwise_right_shift.Tensor",
-    "aten.cosh.default",
-    "aten.div.Scalar",
-    "aten.erfinv.default",
-    "aten.expm1.default",
-    "aten.floor_divide.default",
-    "aten.log10.default",
-    "aten.log1p.default",
-    "aten.logit.default",
-    "aten.mul.Scalar",
-    "aten.remainder.Scalar",
-    "aten.sinh.default",
-    "aten.sub.Scalar",
-    "aten.tan.default",
-)
+NOT_YET_COVERED = ()
 
 add = operator(
     "aten.add.Tensor",
@@ -236,4 +211,296 @@ remainder = operator(
     [sample("signs", normal(2, 6, scale=4.0), values([1.5, -1.5, 2.0, -2.0, 3.0, -3.0]))],
     # A quantised remainder jumps by a whole divisor where the quotient is near an integer.
     configurations=FLOATING_ONLY,
+)
+
+tan = operator(
+    "aten.tan.default",
+    torch.tan,
+    [
+        sample("one_branch", uniform(3, 7, low=-1.2, high=1.2)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+asin = operator(
+    "aten.asin.default",
+    torch.asin,
+    [
+        sample("inside", uniform(3, 7, low=-0.95, high=0.95)),
+        sample("ends", values([-1.0, -0.5, 0.0, 0.5, 1.0]), configurations=FLOATING_ONLY),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+acos = operator(
+    "aten.acos.default",
+    torch.acos,
+    [
+        sample("inside", uniform(3, 7, low=-0.95, high=0.95)),
+        sample("ends", values([-1.0, -0.5, 0.0, 0.5, 1.0]), configurations=FLOATING_ONLY),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+atan = operator(
+    "aten.atan.default",
+    torch.atan,
+    [
+        sample("rank2", normal(3, 7, scale=3.0)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+sinh = operator(
+    "aten.sinh.default",
+    torch.sinh,
+    [
+        sample("rank2", normal(3, 7)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+cosh = operator(
+    "aten.cosh.default",
+    torch.cosh,
+    [
+        sample("rank2", normal(3, 7)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+asinh = operator(
+    "aten.asinh.default",
+    torch.asinh,
+    [
+        sample("rank2", normal(3, 7, scale=3.0)),
+        # Far below zero x + sqrt(x^2 + 1) loses all its digits.
+        sample("far", normal(3, 7, scale=1000.0), configurations=FLOATING_ONLY),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+acosh = operator(
+    "aten.acosh.default",
+    torch.acosh,
+    [
+        sample("above_one", uniform(3, 7, low=1.1, high=5.0)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+atanh = operator(
+    "aten.atanh.default",
+    torch.atanh,
+    [
+        sample("inside", uniform(3, 7, low=-0.9, high=0.9)),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+erfinv = operator(
+    "aten.erfinv.default",
+    torch.erfinv,
+    [
+        sample("inside", uniform(3, 7, low=-0.9, high=0.9)),
+        # Both tails, where another polynomial takes over.
+        sample("tails", uniform(3, 7, low=0.95, high=0.9999), configurations=FLOATING_ONLY),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+expm1 = operator(
+    "aten.expm1.default",
+    torch.expm1,
+    [
+        sample("rank2", normal(3, 7)),
+        # exp(x) - 1 would lose most of the digits here.
+        sample("near_zero", uniform(3, 7, low=-0.01, high=0.01), configurations=FLOATING_ONLY),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+log1p = operator(
+    "aten.log1p.default",
+    torch.log1p,
+    [
+        sample("rank2", uniform(3, 7, low=-0.5, high=5.0)),
+        # log(1 + x) would lose most of the digits here.
+        sample("near_zero", uniform(3, 7, low=-0.01, high=0.01), configurations=FLOATING_ONLY),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+log10 = operator(
+    "aten.log10.default",
+    torch.log10,
+    [sample("rank2", uniform(3, 7, low=0.1, high=10.0))],
+    tier="nightly",
+    # The backend has it as a table only: FP leaves it to the CPU.
+    configurations=(("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc")),
+)
+
+logit = operator(
+    "aten.logit.default",
+    torch.logit,
+    [
+        sample("inside", uniform(3, 7, low=0.1, high=0.9)),
+        sample("clamped", uniform(3, 7), eps=0.1, configurations=FLOATING_ONLY),
+        sample("special", special_values(), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+add_scalar = operator(
+    "aten.add.Scalar",
+    torch.ops.aten.add.Scalar,
+    [
+        sample("rank2", normal(3, 7), other=-1.5),
+        sample("special", special_values(), other=-1.5, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+sub_scalar = operator(
+    "aten.sub.Scalar",
+    torch.ops.aten.sub.Scalar,
+    [
+        sample("rank2", normal(3, 7), other=-1.5),
+        sample("special", special_values(), other=-1.5, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+mul_scalar = operator(
+    "aten.mul.Scalar",
+    torch.ops.aten.mul.Scalar,
+    [
+        sample("rank2", normal(3, 7), other=-1.5),
+        sample("special", special_values(), other=-1.5, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+div_scalar = operator(
+    "aten.div.Scalar",
+    torch.ops.aten.div.Scalar,
+    [
+        sample("rank2", normal(3, 7), other=-1.5),
+        sample("special", special_values(), other=-1.5, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+remainder_scalar = operator(
+    "aten.remainder.Scalar",
+    torch.remainder,
+    [
+        sample("positive", normal(2, 6, scale=4.0), other=1.5),
+        sample("negative", normal(2, 6, scale=4.0), other=-1.5),
+    ],
+    tier="nightly",
+    # As for two tensors.
+    configurations=FLOATING_ONLY,
+)
+
+floor_divide = operator(
+    "aten.floor_divide.default",
+    torch.floor_divide,
+    [sample("signs", normal(2, 6, scale=4.0), uniform(6, low=0.5, high=2.0))],
+    tier="nightly",
+    # As div_floor.
+    configurations=FLOATING_ONLY,
+)
+
+#: Dividends and divisors of both signs, with and without a remainder.
+DIVIDENDS = values([7, 7, -7, -7, 6, -6, 0, 1000000], dtype=torch.int32)
+DIVISORS = values([2, -2, 2, -2, 3, 3, 5, 7], dtype=torch.int32)
+
+div_int32 = operator(
+    "aten.div.Tensor_mode",
+    torch.div,
+    [
+        sample("floor", DIVIDENDS, DIVISORS, rounding_mode="floor"),
+        sample("trunc", DIVIDENDS, DIVISORS, rounding_mode="trunc"),
+    ],
+    tier="nightly",
+    configurations=INTEGER_ONLY,
+)
+
+remainder_int32 = operator(
+    "aten.remainder.Tensor",
+    torch.remainder,
+    [sample("signs", DIVIDENDS, DIVISORS)],
+    tier="nightly",
+    configurations=INTEGER_ONLY,
+)
+
+remainder_scalar_int32 = operator(
+    "aten.remainder.Scalar",
+    torch.remainder,
+    [
+        sample("positive", DIVIDENDS, other=3),
+        sample("negative", DIVIDENDS, other=-3),
+    ],
+    tier="nightly",
+    configurations=INTEGER_ONLY,
+)
+
+# The quantizer does not mark it, and what stays in float is not for the INT profile.
+pow_tensor_quantised = operator(
+    "aten.pow.Tensor_Tensor",
+    torch.pow,
+    [sample("broadcast", uniform(2, 5, low=0.5, high=2.0), normal(5))],
+    tier="nightly",
+    configurations=(("INT", "a8w8-pc"),),
+    delegated=False,
+)
+
+#: Shifted so that bits leave at either end, and not at all.
+SHIFTED = values([1, -1, 1000, -1000, 2**31 - 1, -(2**31), 5], dtype=torch.int32)
+SHIFTS = values([31, 31, 3, 3, 1, 1, 0], dtype=torch.int32)
+
+bitwise_left_shift = operator(
+    "aten.bitwise_left_shift.Tensor",
+    torch.bitwise_left_shift,
+    [sample("int32", SHIFTED, SHIFTS)],
+    tier="nightly",
+    configurations=INTEGER,
+)
+
+bitwise_right_shift = operator(
+    "aten.bitwise_right_shift.Tensor",
+    torch.bitwise_right_shift,
+    # The sign comes in from the left.
+    [sample("int32", SHIFTED, SHIFTS)],
+    tier="nightly",
+    configurations=INTEGER,
+)
+
+bitwise_left_shift_scalar = operator(
+    "aten.bitwise_left_shift.Scalar",
+    lambda tensor, by: tensor << by,
+    [sample("int32", SHIFTED, by=3)],
+    tier="nightly",
+    configurations=INTEGER,
+)
+
+bitwise_right_shift_scalar = operator(
+    "aten.bitwise_right_shift.Scalar",
+    lambda tensor, by: tensor >> by,
+    [sample("int32", SHIFTED, by=3)],
+    tier="nightly",
+    configurations=INTEGER,
 )

@@ -11,16 +11,7 @@ from torch.nn import functional as F
 from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, INTEGER_ONLY, operator, sample
 from vgf_conformance.cases.inputs import booleans, integers, normal
 
-NOT_YET_COVERED = (
-    "aten.alias_copy.default",
-    "aten.as_strided_copy.default",
-    "aten.copy.default",
-    "aten.detach_copy.default",
-    "aten.pad.default",
-    "aten.slice_scatter.default",
-    "aten.split_copy.Tensor",
-    "aten.unfold_copy.default",
-)
+NOT_YET_COVERED = ()
 
 permute = operator(
     "aten.permute_copy.default",
@@ -137,4 +128,115 @@ mask_transpose = operator(
     torch.transpose,
     [sample("boolean", booleans(3, 5), dim0=0, dim1=1)],
     configurations=INTEGER_ONLY,
+)
+
+# A copy alone leaves nothing to delegate either.
+
+alias_copy = operator(
+    "aten.alias_copy.default",
+    lambda tensor: -torch.ops.aten.alias_copy.default(tensor),
+    [sample("rank2", normal(3, 5))],
+    tier="nightly",
+)
+
+detach_copy = operator(
+    "aten.detach_copy.default",
+    lambda tensor: -torch.ops.aten.detach_copy.default(tensor),
+    [sample("rank2", normal(3, 5))],
+    tier="nightly",
+)
+
+copy = operator(
+    "aten.copy.default",
+    lambda tensor, source: tensor - torch.ops.aten.copy.default(tensor, source),
+    [
+        sample("same", normal(3, 5), normal(3, 5)),
+        sample("broadcast", normal(3, 5), normal(5), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+# Of what is written over only the shape counts: an input of the program that its graph does not read.
+copy_over = operator(
+    "aten.copy.default",
+    lambda tensor, source: -torch.ops.aten.copy.default(tensor, source),
+    [sample("same", normal(3, 5), normal(3, 5))],
+    tier="nightly",
+)
+
+as_strided = operator(
+    "aten.as_strided_copy.default",
+    lambda tensor, size, stride: -torch.as_strided(tensor, size, stride),
+    [
+        sample("reshaped", normal(4, 6), size=(3, 8), stride=(8, 1)),
+        # Part of the memory only.
+        sample("front", normal(24), size=(2, 3), stride=(3, 1), configurations=FLOATING_ONLY),
+        sample("every_second", normal(8), size=(4,), stride=(2,), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+# Overlapping rows, and what does not begin at the first element: left to the CPU.
+as_strided_apart = operator(
+    "aten.as_strided_copy.default",
+    torch.as_strided,
+    [
+        sample("overlapping", normal(8), size=(3, 4), stride=(2, 1)),
+        sample("offset", normal(24), size=(2, 3), stride=(3, 1), storage_offset=4),
+    ],
+    tier="nightly",
+    configurations=FLOATING_ONLY,
+    delegated=False,
+)
+
+pad_modes = operator(
+    "aten.pad.default",
+    F.pad,
+    [
+        sample("constant", normal(1, 2, 3, 3), pad=(1, 2, 0, 1), mode="constant", value=-0.5),
+        sample("reflect", normal(1, 2, 4, 4), pad=(1, 2, 2, 1), mode="reflect"),
+        sample("replicate", normal(1, 2, 4, 4), pad=(1, 2, 2, 1), mode="replicate"),
+        sample("circular", normal(1, 2, 4, 4), pad=(1, 2, 2, 1), mode="circular"),
+        # Less than nothing: a slice.
+        sample("cropped", normal(1, 2, 4, 4), pad=(-1, 0, 1, -2), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+)
+
+slice_scatter = operator(
+    "aten.slice_scatter.default",
+    torch.slice_scatter,
+    [
+        sample("middle", normal(3, 9), normal(3, 5), dim=1, start=2, end=7),
+        sample(
+            "every_second",
+            normal(8, 3),
+            normal(3, 3),
+            dim=0,
+            start=1,
+            end=7,
+            step=2,
+            configurations=FLOATING_ONLY,
+        ),
+    ],
+    tier="nightly",
+)
+
+split_even = operator(
+    "aten.split_copy.Tensor",
+    torch.split,
+    # The last piece is smaller.
+    [sample("remainder", normal(2, 7), split_size_or_sections=3, dim=1)],
+    tier="nightly",
+)
+
+unfold = operator(
+    "aten.unfold_copy.default",
+    lambda tensor, dim, size, step: tensor.unfold(dim, size, step),
+    [
+        sample("overlapping", normal(2, 7), dim=-1, size=3, step=2),
+        sample("first_of_rank3", normal(6, 2, 3), dim=0, size=2, step=2, configurations=FLOATING_ONLY),
+        sample("int32", integers(2, 7, low=-9, high=9), dim=1, size=3, step=1, configurations=INTEGER_ONLY),
+    ],
+    tier="nightly",
 )

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from vgf_conformance.cases.case import FLOATING_ONLY, operator, sample
 from vgf_conformance.cases.inputs import normal, uniform
 
-NOT_YET_COVERED = ("aten.max_pool2d_with_indices.default",)
+NOT_YET_COVERED = ()
 
 avg_pool2d = operator(
     "aten.avg_pool2d.default",
@@ -78,4 +78,26 @@ upsample_bilinear2d = operator(
             configurations=FLOATING_ONLY,
         ),
     ],
+)
+
+# The values alone: their indices are int64, which TOSA has not.
+max_pool2d_with_indices = operator(
+    "aten.max_pool2d_with_indices.default",
+    lambda tensor, **window: F.max_pool2d(tensor, **window, return_indices=True)[0],
+    [
+        sample("overlapping", normal(1, 3, 7, 7), kernel_size=3, stride=2),
+        sample("negative_padded", uniform(1, 2, 5, 5, low=-3.0, high=-1.0), kernel_size=3, padding=1),
+    ],
+    tier="nightly",
+    configurations=(("FP", "none"), ("FP+INT", "none")),
+)
+
+# The quantizer marks the pooling without indices alone, and what stays in float is not for INT.
+max_pool2d_with_indices_quantised = operator(
+    "aten.max_pool2d_with_indices.default",
+    lambda tensor, **window: F.max_pool2d(tensor, **window, return_indices=True)[0],
+    [sample("overlapping", normal(1, 3, 7, 7), kernel_size=3, stride=2)],
+    tier="nightly",
+    configurations=(("INT", "a8w8-pc"),),
+    delegated=False,
 )
