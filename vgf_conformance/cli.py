@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -23,19 +24,27 @@ from vgf_conformance.vocabulary import (
     Verdict,
     known_scheme,
     known_target,
+    positive_seconds,
 )
 
 if TYPE_CHECKING:
     from vgf_conformance.results.record import Record
 
 EXIT_PASS, EXIT_FAIL, EXIT_BAD_INPUT = 0, 1, 2
+#: As shells give for SIGINT.
+EXIT_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 pass, 1 fail, 2 bad input or usage."""
     parsed = _parser().parse_args(arguments)
+    # A terminated run ends like an interrupted one: what it found so far is printed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(parsed.command(parsed))
+    except KeyboardInterrupt:
+        print("vgf-conformance: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
     except UserError as error:
         print(f"vgf-conformance: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
@@ -105,7 +114,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
     )
     check.add_argument(
-        "--timeout", type=float, default=120.0, help="seconds for one delegate call (default: 120)"
+        "--timeout", type=positive_seconds, default=120.0, help="seconds for one delegate call (default: 120)"
     )
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
@@ -218,6 +227,8 @@ def _report(parsed: argparse.Namespace) -> int:
     results = merge([read_results([path]) for path in parsed.results])
     for warning in results.warnings:
         print(f"vgf-conformance: {warning}", file=sys.stderr)
+    if not results.records:
+        raise UserError(f"{', '.join(map(str, parsed.results))}: no records to report")
     for path in write_reports(results, parsed.output):
         print(path)
     # The reports hold every whole record, but a script has to know that the run was cut short.

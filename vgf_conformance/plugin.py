@@ -29,6 +29,7 @@ from vgf_conformance.vocabulary import (
     UserError,
     known_scheme,
     known_target,
+    positive_seconds,
 )
 
 TIERS = ("smoke", "nightly", "all")
@@ -64,10 +65,17 @@ class Settings:
             driver=config.getoption("--driver"),
             seed=config.getoption("--seed"),
             time_limit=config.getoption("--time-limit"),
-            results=Path(config.getoption("--results")),
+            results=_results_folder(config.getoption("--results")),
             resume=config.getoption("--resume"),
             update_expectations=config.getoption("--update-expectations"),
         )
+
+
+def _results_folder(text: str) -> Path:
+    folder = Path(text)
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--results {text} is a file; name a folder")
+    return folder
 
 
 def _not_asked_for(settings: Settings, config: pytest.Config) -> list[str]:
@@ -109,7 +117,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--seed", type=int, default=0, help="seed behind inputs and weights (default: 0)")
     group.addoption(
         "--time-limit",
-        type=float,
+        type=positive_seconds,
         default=120.0,
         metavar="SECONDS",
         help="for one delegate call (default: 120)",
@@ -269,6 +277,7 @@ class Conformance:
         self._stale: list[str] = []
         self._kept: list[str] = []
         self._environment: dict[str, Any] = {}
+        self._session: pytest.Session | None = None
 
     @property
     def _is_worker(self) -> bool:
@@ -284,6 +293,8 @@ class Conformance:
         """Look at the machine once, before the header is printed."""
         if self._is_worker:
             return
+        if not self._config.getoption("collectonly"):
+            self._require_results_folder()
         from vgf_conformance.targets.environment import environment
 
         try:
@@ -292,6 +303,16 @@ class Conformance:
             raise pytest.UsageError(str(error)) from error
         self._environment["options"] = shlex.join(self._config.invocation_params.args)
         self._environment["seed"] = self.settings.seed
+
+    def _require_results_folder(self) -> None:
+        """Find out before the first case that records cannot be kept."""
+        folder = self.settings.results
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            pytest.exit(f"cannot write results to {folder}: {error.strerror or error}", returncode=2)
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Select by profile, scheme and tier; leave out what a resumed run has already."""
@@ -416,6 +437,7 @@ class Conformance:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the targets; the controller writes the reports."""
+        self._session = session
         if self._evaluator is not None:
             self._evaluator.close()
         if self._folder is not None:
@@ -442,6 +464,8 @@ class Conformance:
             self._summarise(read_results([self.settings.results]), terminalreporter)
         except UserError as error:
             terminalreporter.write_line(str(error), red=True)
+            assert self._session is not None
+            self._session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _summarise(self, results: Results, terminal: TerminalReporter) -> None:
         terminal.section("VGF conformance")

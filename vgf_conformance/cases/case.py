@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from vgf_conformance.cases.inputs import Draw
+from vgf_conformance.cases.inputs import Draw, Tensor
 
 Inputs = tuple[Any, ...]
 Configuration = tuple[str, str]
@@ -173,6 +173,32 @@ def layer(
         for item in samples
     )
     return _case(name, made, configurations, options)
+
+
+#: Narrow floating-point types, each with the configurations that have it.
+NARROW: dict[torch.dtype, tuple[Configuration, ...]] = {
+    torch.float16: (("FP", "none"),),
+    torch.bfloat16: (("FP+bf16", "none"),),
+}
+
+
+def narrow(case: Case, *names: str) -> Case:
+    """``case`` once more, in the nightly tier, with its samples of these ``names`` in float16 and bfloat16.
+
+    Weights are narrowed as the inputs are; inputs that are not floating point stay as they are.
+    """
+    known = {item.name: item for item in case.samples}
+    samples = tuple(_narrowed(known[name], dtype) for name in names for dtype in NARROW)
+    return replace(case, samples=samples, tier="nightly")
+
+
+def _narrowed(item: Sample, dtype: torch.dtype) -> Sample:
+    draws = tuple(
+        replace(draw, dtype=dtype) if isinstance(draw, Tensor) and draw.dtype.is_floating_point else draw
+        for draw in item.draws
+    )
+    name = f"{str(dtype).removeprefix('torch.')}_{item.name}"
+    return Sample(name, draws, lambda: item.build().to(dtype), NARROW[dtype])
 
 
 def model(

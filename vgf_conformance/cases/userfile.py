@@ -53,6 +53,10 @@ def load_user_model(file: str, seed: int) -> UserModel:
     """
     module = _import(file)
     model = _call(module, file, "model", seed)
+    if isinstance(model, torch.jit.ScriptModule):
+        raise UserError(
+            f"{file}: model() returned a scripted module; torch.export needs the nn.Module itself"
+        )
     if not isinstance(model, torch.nn.Module):
         raise UserError(f"{file}: model() returned {type(model).__name__}, not a torch.nn.Module")
     example = _inputs(file, "inputs()", _call(module, file, "inputs", seed))
@@ -75,14 +79,14 @@ def load_user_model(file: str, seed: int) -> UserModel:
 def _import(file: str) -> ModuleType:
     path = Path(file)
     if not path.is_file():
-        raise UserError(f"{file}: no such file")
+        raise UserError(f"{file}: {'is a folder' if path.is_dir() else 'no such file'}; give a Python file")
     spec = importlib.util.spec_from_file_location(f"vgf_conformance_user_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UserError(f"{file}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{file}: importing it raises {_shown(error, file)}") from error
     for name in ("model", "inputs"):
         if not callable(getattr(module, name, None)):
@@ -94,7 +98,7 @@ def _call(module: ModuleType, file: str, name: str, seed: int) -> Any:
     torch.manual_seed(seed)
     try:
         return getattr(module, name)()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{file}: {name}() raises {_shown(error, file)}") from error
 
 
@@ -115,6 +119,8 @@ def _inputs(file: str, what: str, value: Any) -> Inputs:
 
 def _profiles(module: ModuleType, file: str) -> tuple[Profile, ...]:
     names = getattr(module, "profiles", DEFAULT_PROFILES)
+    if not isinstance(names, (list, tuple)) or not names:
+        raise UserError(f"{file}: profiles is {names!r}, not a list of profiles such as ['FP', 'INT']")
     try:
         return tuple(Profile.parse(name) for name in names)
     except (UserError, TypeError) as error:
@@ -129,7 +135,7 @@ def _scheme(module: ModuleType, file: str) -> str | None:
         raise UserError(f"{file}: scheme: {error}") from error
 
 
-def _shown(error: Exception, file: str) -> str:
+def _shown(error: BaseException, file: str) -> str:
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)

@@ -23,12 +23,13 @@ from vgf_conformance.comparison.propagation import (
     evaluate,
     single_operator,
 )
+from vgf_conformance.comparison.signal import noise_share, signal_budget
 from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, storage
 from vgf_conformance.results.record import Comparison
 from vgf_conformance.vocabulary import Stage
 
 #: Beyond this many operators a propagated bound says little and costs much.
-LARGEST_PROPAGATED = 64
+LARGEST_PROPAGATED = 256
 
 Array = NDArray[Any]
 
@@ -110,16 +111,6 @@ def _stored(data: Array, dtype: str) -> Array:
     return data.view(stored) if raw else data
 
 
-def signal_budget(dtype: str) -> float:
-    """Decibels of SQNR that a graph without a bound must keep: 100 dB in fp32.
-
-    Rounding once costs about 6.02 dB (fraction + 1) below the signal: 144 dB in fp32, of
-    which 100 dB leave 30 % of the bits to accumulation. The same share of the narrower
-    formats' bits gives 100 dB (fraction + 1) / 24: 45.8 dB in fp16, 33.3 dB in bf16.
-    """
-    return 100.0 * (bounds.FORMATS[dtype].fraction + 1) / 24
-
-
 class _Judge:
     """The judgements of one run of one graph, which share one propagation."""
 
@@ -170,6 +161,13 @@ class _Judge:
         if self.single is None:
             inside &= _same_class(actual, reference) | np.isfinite(exact.error)
         used = bounds.headroom(actual, exact.value, exact.error, dtype)
+        if self.single is None and inside.all():
+            # A bound may be infinite, or larger than the signal.
+            noise = noise_share(actual, exact.value, reference, dtype)
+            if noise > 1:
+                text = f": within the bound, but {noise:.3g} times the noise that the reference's allows"
+                return _Opinion(False, rule, noise, text + _worst(actual != reference, actual, reference))
+            used = max(used, noise)
         length = dot_product_length(self.graph, self._bounded_all()) if inside.all() else None
         if length is None:
             return _verdict(rule, ~inside, actual, reference, used)

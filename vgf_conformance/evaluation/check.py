@@ -37,15 +37,20 @@ def check_files(files: Sequence[str], selection: Selection, evaluator: Evaluator
 
 def _check(user: UserModel, selection: Selection, evaluator: Evaluator) -> Iterator[Record]:
     subjects = [_subject(user, number) for number in range(len(user.samples))]
-    for profile in selection.profiles or user.profiles:
-        for scheme in selection.schemes or user.schemes(profile):
-            if scheme != "none" and not profile.integer:
-                continue
-            for target in selection.targets:
-                records = [evaluator.evaluate(subject, profile, scheme, target) for subject in subjects]
-                record = min(records, key=_gravity)
-                record.repro = _repro(record, selection)
-                yield record
+    configurations = [
+        (profile, scheme)
+        for profile in selection.profiles or user.profiles
+        for scheme in selection.schemes or user.schemes(profile)
+        if scheme == "none" or profile.integer
+    ]
+    if not configurations:
+        raise UserError(f"{user.file}: nothing to run: only profiles with INT can be quantised")
+    for profile, scheme in configurations:
+        for target in selection.targets:
+            records = [evaluator.evaluate(subject, profile, scheme, target) for subject in subjects]
+            record = min(records, key=_gravity)
+            record.repro = _repro(record, selection)
+            yield record
 
 
 def _subject(user: UserModel, number: int) -> Subject:

@@ -26,7 +26,7 @@ def run_eager(module: torch.nn.Module, inputs: Inputs) -> list[Any]:
     with torch.no_grad(), _one_thread(), _same_state(module):
         try:
             return leaves(module(*_copied(inputs)))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise EagerFailure(f"{type(error).__name__}: {error}") from error
 
 
@@ -84,9 +84,10 @@ def _mapped(inputs: Inputs, function: Any) -> Inputs:
 
 
 def tensors(values: Sequence[Any]) -> list[torch.Tensor]:
-    """Outputs as tensors: plain numbers become rank-0 tensors."""
-    return [
-        value if isinstance(value, torch.Tensor) else torch.tensor(value)
-        for value in values
-        if value is not None
-    ]
+    """Outputs as tensors: plain numbers become rank-0 tensors; raises EagerFailure for anything else."""
+    found = []
+    for number, value in enumerate(value for value in values if value is not None):
+        if not isinstance(value, (torch.Tensor, bool, int, float)):
+            raise EagerFailure(f"output {number} is a {type(value).__name__}, not a tensor or a number")
+        found.append(value if isinstance(value, torch.Tensor) else torch.tensor(value))
+    return found

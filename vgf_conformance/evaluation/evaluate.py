@@ -22,6 +22,10 @@ from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 _ORDER: dict[Stage | None, int] = {stage: position for position, stage in enumerate([None, *Stage])}
 
 
+#: A quantised program with less than this against eager is worth a note: one bit is 6 dB.
+POOR_SQNR_DB = 20.0
+
+
 class Evaluator:
     """Evaluates subjects on named targets; targets of one artifact share what prepares it.
 
@@ -207,5 +211,10 @@ def _describe(record: Record, prepared: Prepared) -> None:
     ]
     counts = collections.Counter((node.operator, node.reason) for node in artifact.leftovers)
     record.leftovers = [Leftover(operator, reason, count) for (operator, reason), count in counts.items()]
+    for comparison in prepared.comparisons:
+        sqnr = comparison.metrics.sqnr_db if comparison.metrics else None
+        if comparison.stage is Stage.QUANTISE and sqnr is not None and sqnr < POOR_SQNR_DB:
+            what = f"{record.profile} {record.scheme}: quantisation leaves output {comparison.output}"
+            record.notes.append(f"{what} {sqnr:.0f} dB against eager")
     if not artifact.delegates:
         record.notes.append("nothing was delegated: the whole program runs on the CPU")

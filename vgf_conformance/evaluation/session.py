@@ -21,6 +21,8 @@ def open_evaluator(
     driver or the layers are missing.
     """
     opened: dict[str, Target] = {"reference": reference_target(time_limit)}
-    if "emulation" in targets:
-        opened["emulation"] = emulation_target(choose_driver(driver), folder, time_limit)
+    # A driver that does not exist is an error even where nothing would run on it.
+    chosen = choose_driver(driver) if driver is not None or "emulation" in targets else None
+    if "emulation" in targets and chosen is not None:
+        opened["emulation"] = emulation_target(chosen, folder, time_limit)
     return Evaluator(opened, Cache(default_folder()))

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 from executorch.backends.arm.vgf import VgfCompileSpec, VgfPartitioner
-from executorch.exir import EdgeCompileConfig, EdgeProgramManager, to_edge_transform_and_lower
+from executorch.exir import EdgeProgramManager, to_edge_transform_and_lower
 from executorch.exir.lowered_backend_module import LoweredBackendModule
 from torch.export import ExportedProgram
 
@@ -87,6 +87,14 @@ def lower(request: Request, cache: Cache | None = None) -> Artifact:
     return outcome
 
 
+def _specification(profile: Profile) -> VgfCompileSpec:
+    try:
+        return VgfCompileSpec(profile.specification)
+    except ValueError as error:
+        message = f"profile {profile.name}: the backend does not know {profile.specification}: {error}"
+        raise LoweringFailure(Verdict.ERROR, Stage.EXPORT, Finding.INPUT, message) from error
+
+
 def _find_converter() -> None:
     """Name the converter of this environment where PATH does not: the environment may not be activated."""
     beside = _converter_beside()
@@ -107,7 +115,7 @@ def _own_converter() -> tuple[object, ...]:
 
 
 def _lower_exported(request: Request, exported: ExportedProgram, key: str) -> Artifact:
-    specification = VgfCompileSpec(request.profile.specification)
+    specification = _specification(request.profile)
     quantised: Program | None = None
     scales: tuple[float | None, ...] = ()
     if request.scheme != "none":
@@ -121,13 +129,9 @@ def _lower_exported(request: Request, exported: ExportedProgram, key: str) -> Ar
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
         specification.dump_intermediate_artifacts_to(folder)
         with _stage(request, Stage.LOWER, Verdict.FAIL, Path(folder)), rejection_reasons() as reasons:
-            edge = to_edge_transform_and_lower(
-                exported,
-                partitioner=[VgfPartitioner(specification)],
-                # As the backend's own recipe and compiler do: the check refuses operators outside
-                # core ATen that the backend takes (erfinv, shifts), and some of the graphs that it makes.
-                compile_config=EdgeCompileConfig(_check_ir_validity=False),
-            )
+            # With the defaults of the public API: a user who follows ExecuTorch's own first page gets
+            # its check of the edge program too, and what that refuses is a finding.
+            edge = to_edge_transform_and_lower(exported, partitioner=[VgfPartitioner(specification)])
             # to_executorch rewrites the edge program in place, so it is read first.
             program, lowered = read_program(edge.exported_program())
             leftovers = _leftovers(edge.exported_program(), reasons)

@@ -27,18 +27,22 @@ _HEADERS = (
 
 def print_json(records: Iterable[Record]) -> list[Record]:
     """Print ``{"schema": 1, "records": [...]}``; progress and bad input go to standard error."""
-    found = []
-    # Whatever a model prints must not get into the document.
-    with contextlib.redirect_stdout(sys.stderr):
-        for record in records:
-            found.append(record)
-            print(
-                f"{record.file} {record.profile} {record.scheme} {record.target} {record.verdict.value}",
-                file=sys.stderr,
-            )
-            if record.finding is Finding.INPUT:
-                print(f"vgf-conformance: {record.message}", file=sys.stderr)
-    print(json.dumps({"schema": SCHEMA_VERSION, "records": [record.to_json() for record in found]}, indent=1))
+    found: list[Record] = []
+    try:
+        # Whatever a model prints must not get into the document.
+        with contextlib.redirect_stdout(sys.stderr):
+            for record in records:
+                found.append(record)
+                summary = (
+                    f"{record.file} {record.profile} {record.scheme} {record.target} {record.verdict.value}"
+                )
+                print(summary, file=sys.stderr)
+                if record.finding is Finding.INPUT:
+                    print(f"vgf-conformance: {record.message}", file=sys.stderr)
+    finally:
+        # An interrupted run loses nothing that it found.
+        documents = [record.to_json() for record in found]
+        print(json.dumps({"schema": SCHEMA_VERSION, "records": documents}, indent=1))
     return found
 
 
@@ -62,6 +66,7 @@ def _file_report(records: list[Record]) -> str:
     for profile, group in itertools.groupby(records, lambda record: (record.profile, record.scheme)):
         lines.append(f"  {profile[0]} {profile[1]}: {_delegation(next(iter(group)))}")
     lines += ["", tabulate([_row(record) for record in records], _HEADERS, tablefmt="plain"), ""]
+    lines += sorted({f"note: {note}" for record in records for note in record.notes})
     failed = [record for record in records if record.verdict is not Verdict.PASS]
     for _, same in itertools.groupby(failed, lambda record: (record.profile, record.scheme, record.message)):
         lines += _explanation(list(same))
@@ -142,6 +147,8 @@ def _explanation(records: list[Record]) -> list[str]:
     targets = " and ".join(item.target for item in records)
     what = f" ({record.finding.value})" if record.finding else ""
     meaning = f": {_MEANING[record.stage]}" if record.verdict is Verdict.FAIL and record.stage else ""
+    if record.finding is Finding.RAISED and record.stage is Stage.LOWER:
+        meaning = ": lowering raises where it should leave the operator to the CPU"
     where = f" at {record.stage.value}" if record.stage else ""
     lines = [
         f"{record.profile} {record.scheme} on {targets}: {record.verdict.value}{where}{what}{meaning}",
