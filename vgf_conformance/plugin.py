@@ -21,7 +21,7 @@ from vgf_conformance.report import summary_table, write_reports
 from vgf_conformance.results.expectations import CaseId, Expectation, load_expectations, update
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record
-from vgf_conformance.results.store import ResultsWriter, read_results, results_file
+from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
 from vgf_conformance.vocabulary import (
     SCHEMES,
     TARGETS,
@@ -410,7 +410,7 @@ class Conformance:
             path = results_file(self.settings.results)
             if path.exists() and not self.settings.resume:
                 # Kept once, for whoever meant to resume.
-                path.replace(path.with_suffix(".previous.jsonl"))
+                set_aside(path)
             notes = _not_asked_for(self.settings, self._config) + self._kept
             self._writer = ResultsWriter(path, {**self._environment, "notes": notes})
         return self._writer

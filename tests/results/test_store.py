@@ -13,7 +13,7 @@ import pytest
 
 from tests.results.records import record
 from vgf_conformance.results.record import SCHEMA_VERSION
-from vgf_conformance.results.store import ResultsWriter, read_results
+from vgf_conformance.results.store import ResultsWriter, read_results, set_aside
 from vgf_conformance.vocabulary import UserError, Verdict
 
 RUN = json.dumps({"type": "run", "schema": SCHEMA_VERSION}) + "\n"
@@ -209,3 +209,13 @@ def test_of_doubled_ids_the_last_wins(tmp_path: Path) -> None:
     assert len(results.warnings) == 1
     assert "results.jsonl:3" in results.warnings[0]
     assert results.records[0].id in results.warnings[0]
+
+
+def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path, {}) as first:
+        with pytest.raises(UserError, match="another run is writing"):
+            ResultsWriter(tmp_path, {})
+        with pytest.raises(UserError, match="another run is writing"):
+            set_aside(first.path)
+    set_aside(first.path)
+    assert [path.name for path in tmp_path.iterdir()] == ["results.previous.jsonl"]

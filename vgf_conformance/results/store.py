@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import functools
 import json
 import os
@@ -20,7 +21,16 @@ from vgf_conformance.results.merge import Results, merge
 from vgf_conformance.results.record import SCHEMA_VERSION, Record
 from vgf_conformance.vocabulary import UserError
 
-__all__ = ["FILE_NAME", "Results", "ResultsWriter", "now", "read_results", "results_file", "schema_refusal"]
+__all__ = [
+    "FILE_NAME",
+    "Results",
+    "ResultsWriter",
+    "now",
+    "read_results",
+    "results_file",
+    "schema_refusal",
+    "set_aside",
+]
 
 FILE_NAME = "results.jsonl"
 
@@ -42,6 +52,7 @@ class ResultsWriter:
         except OSError as error:
             raise self._refused(error) from error
         try:
+            _lock(self._file, self.path)
             if self.path.is_file():
                 _mend_tail(self._file, self.path)
             self._write_line(run)
@@ -90,6 +101,26 @@ class ResultsWriter:
             f"cannot write results to {self.path}: {error.strerror or error}. Free space or choose another "
             "folder for the results; what was written before is intact, and the same path continues it"
         )
+
+
+def set_aside(path: Path) -> None:
+    """Rename the results of an earlier run to ``results.previous.jsonl``, replacing what is there.
+
+    Raises UserError where another run is writing them, or the folder refuses.
+    """
+    try:
+        with path.open("rb") as file:
+            _lock(file.fileno(), path)
+            path.replace(path.with_suffix(".previous.jsonl"))
+    except OSError as error:
+        raise UserError(f"cannot set {path} aside: {error.strerror or error}") from error
+
+
+def _lock(file: int, path: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UserError(f"another run is writing {path}: wait for it, or choose another folder") from error
 
 
 def read_results(paths: Iterable[Path]) -> Results:
