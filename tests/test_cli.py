@@ -392,3 +392,24 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
     assert process.stderr.read() == b""
     assert process.wait(60) == 1
     process.stderr.close()
+
+
+def test_a_file_that_exits_takes_no_other_down(run: Run, tmp_path: Path) -> None:
+    exits = tmp_path / "exits.py"
+    exits.write_text("import sys\nsys.exit(0)\n")
+    missing = tmp_path / "missing.py"
+    answer = run("check", "--json", exits, missing)
+    assert answer.code == 2
+    messages = [record["message"] for record in json.loads(answer.out)["records"]]
+    assert "importing it raises SystemExit" in messages[0]
+    assert "no such file" in messages[1]
+
+
+def test_a_selection_of_nothing_is_bad_input(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text("import torch\nmodel = torch.nn.ReLU\ndef inputs(): return (torch.ones(2),)\n")
+    refused(run("check", file, "--profile", "FP", "--scheme", "a8w8-pc"), "nothing to run")
+    refused(
+        run("check", file, "--profile", "TOSA-1.0+FP+XX", "--target", "reference"),
+        "does not know TOSA-1.0+FP+XX",
+    )
