@@ -7,10 +7,8 @@ a standard deviation of 3 where the function saturates, so that both tails and t
 import torch
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, operator, sample
+from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, narrow, operator, sample
 from vgf_conformance.cases.inputs import normal, special_values, uniform, values
-
-NOT_YET_COVERED = ()
 
 relu = operator(
     "aten.relu.default",
@@ -125,3 +123,11 @@ clamp_tensor = operator(
     ],
     tier="nightly",
 )
+
+# The operators that are documented for float16 and bfloat16.
+
+sigmoid_narrow = narrow(sigmoid, "rank2", "special")
+tanh_narrow = narrow(tanh, "rank2", "special")
+gelu_narrow = narrow(gelu, "rank1")
+clamp_narrow = narrow(clamp, "both")
+clamp_tensor_narrow = narrow(clamp_tensor, "broadcast")

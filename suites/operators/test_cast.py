@@ -8,8 +8,6 @@ import torch
 from vgf_conformance.cases.case import FLOATING_ONLY, INTEGER_ONLY, operator, sample
 from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, values
 
-NOT_YET_COVERED = ()
-
 to_float16 = operator(
     "aten._to_copy.default",
     lambda tensor: tensor.to(torch.float16),

@@ -10,8 +10,6 @@ import torch
 from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, INTEGER, INTEGER_ONLY, operator, sample
 from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, values
 
-NOT_YET_COVERED = ()
-
 #: Below, at and above each other; both span the same range and so are given one scale.
 LEFT = values([-2.0, -0.5, 0.0, 0.25, 1.0, 2.0])
 RIGHT = values([2.0, -0.5, 0.25, 0.0, 1.0, -2.0])

@@ -7,10 +7,8 @@ each common kind one per tensor as well.
 
 from torch import nn
 
-from vgf_conformance.cases.case import COMBINED, FLOATING, FLOATING_ONLY, layer, sample
+from vgf_conformance.cases.case import COMBINED, FLOATING, FLOATING_ONLY, layer, narrow, sample
 from vgf_conformance.cases.inputs import normal
-
-NOT_YET_COVERED = ()
 
 conv1d = layer(
     "aten.convolution.default",
@@ -76,3 +74,9 @@ conv_transpose2d = layer(
         sample("no_bias", normal(1, 2, 3, 5), args=(2, 3, 2), bias=False, configurations=FLOATING_ONLY),
     ],
 )
+
+# The operators that are documented for float16 and bfloat16.
+
+conv2d_narrow = narrow(conv2d, "3x3", "dilated_channels_last")
+conv2d_depthwise_narrow = narrow(conv2d_depthwise, "3x3")
+conv_transpose2d_narrow = narrow(conv_transpose2d, "upsampling")

@@ -7,10 +7,16 @@ are drawn inside those of the functions, away from poles where a quantised resul
 
 import torch
 
-from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, INTEGER, INTEGER_ONLY, operator, sample
+from vgf_conformance.cases.case import (
+    COMBINED,
+    FLOATING_ONLY,
+    INTEGER,
+    INTEGER_ONLY,
+    narrow,
+    operator,
+    sample,
+)
 from vgf_conformance.cases.inputs import integers, normal, special_values, uniform, values
-
-NOT_YET_COVERED = ()
 
 add = operator(
     "aten.add.Tensor",
@@ -504,3 +510,25 @@ bitwise_right_shift_scalar = operator(
     tier="nightly",
     configurations=INTEGER,
 )
+
+# The operators that are documented for float16 and bfloat16.
+
+add_narrow = narrow(add, "same", "special_pairs")
+sub_narrow = narrow(sub, "same", "special_pairs")
+mul_narrow = narrow(mul, "same", "special_pairs")
+abs_narrow = narrow(abs, "rank2", "special")
+pow_scalar_narrow = narrow(pow_scalar, "square", "fractional")
+pow_tensor_narrow = narrow(pow_tensor, "broadcast")
+reciprocal_narrow = narrow(reciprocal, "rank2", "special")
+exp_narrow = narrow(exp, "rank1", "special")
+log_narrow = narrow(log, "rank2", "special")
+maximum_narrow = narrow(maximum, "broadcast", "special_pairs")
+minimum_narrow = narrow(minimum, "broadcast", "special_pairs")
+floor_narrow = narrow(floor, "rank2")
+ceil_narrow = narrow(ceil, "rank2")
+round_narrow = narrow(round, "rank2")
+sin_narrow = narrow(sin, "two_turns")
+cos_narrow = narrow(cos, "two_turns")
+erf_narrow = narrow(erf, "rank2")
+erfinv_narrow = narrow(erfinv, "inside")
+add_scalar_narrow = narrow(add_scalar, "rank2")

@@ -7,10 +7,8 @@ Indices are integers in every profile; the data that they address is quantised i
 import torch
 from torch import nn
 
-from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, layer, operator, sample
+from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, layer, narrow, operator, sample
 from vgf_conformance.cases.inputs import integers, normal, values
-
-NOT_YET_COVERED = ()
 
 gather = operator(
     "aten.gather.default",
@@ -65,3 +63,9 @@ embedding = layer(
     # A table of embeddings has no output channels of its own to scale by.
     configurations=FLOATING,
 )
+
+# The operators that are documented for float16 and bfloat16.
+
+gather_narrow = narrow(gather, "rows_int32")
+index_select_narrow = narrow(index_select, "repeated_int32")
+index_narrow = narrow(index, "rows_int32")

@@ -8,10 +8,8 @@ where an integer program commonly has the operator.
 import torch
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, INTEGER_ONLY, operator, sample
+from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, INTEGER_ONLY, narrow, operator, sample
 from vgf_conformance.cases.inputs import booleans, integers, normal
-
-NOT_YET_COVERED = ()
 
 permute = operator(
     "aten.permute_copy.default",
@@ -240,3 +238,15 @@ unfold = operator(
     ],
     tier="nightly",
 )
+
+# The operators that are documented for float16 and bfloat16.
+
+permute_narrow = narrow(permute, "rank3")
+reshape_narrow = narrow(reshape, "rank3_to_rank2")
+cat_narrow = narrow(cat, "unlike_ranges")
+slice_narrow = narrow(slice, "middle")
+pad_narrow = narrow(pad, "zero")
+repeat_narrow = narrow(repeat, "rank2")
+alias_copy_narrow = narrow(alias_copy, "rank2")
+pad_modes_narrow = narrow(pad_modes, "reflect")
+unfold_narrow = narrow(unfold, "overlapping")

@@ -10,8 +10,6 @@ from torch import nn
 from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, layer, operator, sample
 from vgf_conformance.cases.inputs import integers, normal
 
-NOT_YET_COVERED = ()
-
 linear = layer(
     "aten.linear.default",
     nn.Linear,

@@ -10,8 +10,6 @@ from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, layer, sample
 from vgf_conformance.cases.inputs import normal
 from vgf_conformance.cases.weights import with_drawn_norms
 
-NOT_YET_COVERED = ()
-
 batch_norm = layer(
     "aten._native_batch_norm_legit_no_training.default",
     lambda channels: with_drawn_norms(nn.BatchNorm2d(channels)),

@@ -6,10 +6,8 @@ channels_last, values below zero under padding, up-sampling by whole and by odd 
 
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import FLOATING_ONLY, operator, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, narrow, operator, sample
 from vgf_conformance.cases.inputs import normal, uniform
-
-NOT_YET_COVERED = ()
 
 avg_pool2d = operator(
     "aten.avg_pool2d.default",
@@ -101,3 +99,10 @@ max_pool2d_with_indices_quantised = operator(
     configurations=(("INT", "a8w8-pc"),),
     delegated=False,
 )
+
+# The operators that are documented for float16 and bfloat16.
+
+max_pool2d_narrow = narrow(max_pool2d, "overlapping")
+max_pool2d_with_indices_narrow = narrow(max_pool2d_with_indices, "overlapping")
+upsample_nearest2d_narrow = narrow(upsample_nearest2d, "twice")
+upsample_bilinear2d_narrow = narrow(upsample_bilinear2d, "twice")

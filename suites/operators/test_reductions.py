@@ -8,10 +8,16 @@ import math
 
 import torch
 
-from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, INTEGER, INTEGER_ONLY, operator, sample
+from vgf_conformance.cases.case import (
+    COMBINED,
+    FLOATING_ONLY,
+    INTEGER,
+    INTEGER_ONLY,
+    narrow,
+    operator,
+    sample,
+)
 from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, uniform, values
-
-NOT_YET_COVERED = ()
 
 sum = operator(
     "aten.sum.dim_IntList",
@@ -222,3 +228,13 @@ prod_quantised = operator(
     configurations=(("INT", "a8w8-pc"),),
     delegated=False,
 )
+
+# The operators that are documented for float16 and bfloat16.
+
+sum_narrow = narrow(sum, "last", "exact")
+amax_narrow = narrow(amax, "last")
+amin_narrow = narrow(amin, "two_kept")
+argmax_narrow = narrow(argmax, "last", "ties")
+prod_narrow = narrow(prod, "near_one")
+max_dim_narrow = narrow(max_dim, "last")
+min_dim_narrow = narrow(min_dim, "last")

@@ -5,8 +5,6 @@ import torch
 from vgf_conformance.cases.case import FLOATING_ONLY, operator, sample
 from vgf_conformance.cases.inputs import normal
 
-NOT_YET_COVERED = ()
-
 softmax = operator(
     "aten._softmax.default",
     torch.softmax,

@@ -17,6 +17,7 @@ from vgf_conformance.cases.case import (
     Case,
     layer,
     model,
+    narrow,
     operator,
     sample,
 )
@@ -95,6 +96,26 @@ def test_declarations() -> None:
     module = weighted.samples[0].module(seed=5)
     assert torch.equal(module.weight, weighted.samples[0].module(seed=5).weight)
     assert not module.training
+
+
+def test_narrow_declares_samples_again_in_both_types() -> None:
+    wide = layer(
+        "aten.embedding.default",
+        lambda: torch.nn.Embedding(9, 4),
+        [sample("chosen", integers(3, low=0, high=9)), sample("other", integers(2, low=0, high=9))],
+    )
+    case = narrow(wide, "chosen")
+    assert (case.operator, case.tier) == (wide.operator, "nightly")
+    assert [(item.name, pair) for item, pair in case.plan()] == [
+        ("float16_chosen", ("FP", "none")),
+        ("bfloat16_chosen", ("FP+bf16", "none")),
+    ]
+    for item, dtype in zip(case.samples, (torch.float16, torch.bfloat16), strict=True):
+        subject = subject_of(case, item, seed=0)
+        assert subject.inputs[0].dtype == torch.int32
+        assert subject.module(*subject.inputs).dtype == dtype
+    with pytest.raises(KeyError, match="misspelt"):
+        narrow(wide, "misspelt")
 
 
 def test_samples_of_a_model_share_its_calibration() -> None:
