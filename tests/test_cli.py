@@ -175,7 +175,7 @@ def test_a_bad_file_does_not_take_the_others_down(run: Run, tmp_path: Path) -> N
         (GOOD + "\ndef samples(): return 3", "samples() returned int, not a list of input tuples"),
         (GOOD + "\ndef samples(): return [3]", "samples()[0] is a int, not a tuple of inputs"),
         (GOOD + "\nprofiles = ['TOSA-9+XX']", "profiles: unknown profile 'TOSA-9+XX'"),
-        (GOOD + "\nprofiles = 3", "profiles: 'int' object is not iterable"),
+        (GOOD + "\nprofiles = 3", "profiles is 3, not a list of profiles"),
         (GOOD + "\nscheme = 'a1w1'", "unknown scheme 'a1w1': choose from none, a8w8-pc, a8w8-pt"),
     ],
 )
