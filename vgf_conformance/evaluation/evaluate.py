@@ -39,7 +39,6 @@ class Evaluator:
 
     def evaluate(self, subject: Subject, profile: Profile, scheme: str, target: str) -> Record:
         """Lower, run and judge ``subject``; every fault ends up in the record."""
-        start = time.perf_counter()
         record = Record(
             id=f"{subject.file}::{subject.case}[{subject.sample}-{profile.name}-{scheme}-{target}]",
             case=subject.case,
@@ -65,7 +64,6 @@ class Evaluator:
             faults = [Fault(Verdict.ERROR, None, Finding.RAISED, message, whole(error))]
         if faults:
             _blame(record, min(faults, key=lambda fault: _ORDER[fault.stage]))
-        record.seconds["total"] = time.perf_counter() - start
         return record
 
     def _fill(self, record: Record, subject: Subject, profile: Profile, scheme: str) -> list[Fault]:
