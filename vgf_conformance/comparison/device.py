@@ -159,7 +159,7 @@ class _Judge:
             return _Opinion(opinion.passed, opinion.rule, opinion.headroom, opinion.message or doubt)
         inside = bounds.within(actual, exact.value, exact.error, dtype)
         if self.single is None:
-            inside &= _same_class(actual, reference) | np.isfinite(exact.error)
+            inside &= metrics.same_class(actual, reference) | np.isfinite(exact.error)
         used = bounds.headroom(actual, exact.value, exact.error, dtype)
         if self.single is None and inside.all():
             # A bound may be infinite, or larger than the signal.
@@ -198,7 +198,7 @@ def _by_signal(rule: str, dtype: str, actual: Array, reference: Array) -> _Opini
     if dtype not in bounds.FORMATS:
         gap = np.abs(actual.astype(np.float64) - reference.astype(np.float64))
         return _verdict(rule, gap > 1, actual, reference, float(gap.max(initial=0.0)))
-    same = _same_class(actual, reference)
+    same = metrics.same_class(actual, reference)
     if not same.all():
         return _verdict(rule, ~same, actual, reference, np.inf)
     finite = np.isfinite(reference.astype(np.float64))
@@ -220,13 +220,6 @@ def _by_distance(rule: str, exact: Bounded, actual: Array, reference: Array) -> 
     with np.errstate(invalid="ignore", divide="ignore"):
         used = np.where(gap > 0, gap / exact.error, 0.0)
     return _verdict(rule, gap > exact.error, actual, reference, float(used.max(initial=0.0)))
-
-
-def _same_class(actual: Array, reference: Array) -> NDArray[np.bool_]:
-    """Whether NaN meets NaN, an infinity its like and a number a number."""
-    first, second = actual.astype(np.float64), reference.astype(np.float64)
-    infinite = np.isinf(first) | np.isinf(second)
-    return np.where(infinite, first == second, np.isnan(first) == np.isnan(second))
 
 
 def _verdict(rule: str, wrong: NDArray[np.bool_], actual: Array, reference: Array, used: float) -> _Opinion:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vgf_conformance.comparison.bounds import FORMATS, headroom, within
-from vgf_conformance.comparison.metrics import histogram, measure
+from vgf_conformance.comparison.metrics import histogram, measure, same_class
 from vgf_conformance.comparison.signal import noise_share, signal_budget
 from vgf_conformance.results.record import Comparison
 from vgf_conformance.vocabulary import Stage
@@ -105,7 +105,7 @@ def _propagated(
         share = _share(actual, expected.native, error)
         rule = "1 LSB, ties propagated" if expected.quantised else "propagated"
     else:
-        right = within(actual, expected.value, error, dtype) & _same_class(actual, expected.native)
+        right = within(actual, expected.value, error, dtype) & same_class(actual, expected.native)
         # The bound is TOSA's, for any device; eager and the reference model are both good ones.
         noise = noise_share(actual, expected.value, expected.native, dtype)
         right &= noise <= 1
@@ -121,7 +121,7 @@ def _deep(
     actual: Array, expected: Expected, dtype: str, same: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], str, float | None]:
     noise = noise_share(actual, expected.value, expected.native, dtype)
-    right = _same_class(actual, expected.native) & (noise <= 1)
+    right = same_class(actual, expected.native) & (noise <= 1)
     rule = f"sqnr >= {signal_budget(dtype):.4g} dB"
     return right | same, rule, 0.0 if same.all() else noise
 
@@ -129,14 +129,6 @@ def _deep(
 def _identical(actual: Array, native: Array) -> NDArray[np.bool_]:
     one, two = _plain(actual), _plain(native)
     same: NDArray[np.bool_] = (one == two) | ((one != one) & (two != two))
-    return same
-
-
-def _same_class(actual: Array, native: Array) -> NDArray[np.bool_]:
-    """NaN where NaN, an infinity where the same infinity, a number where a number."""
-    one, two = _plain(actual), _plain(native)
-    infinite = np.isinf(one) | np.isinf(two)
-    same: NDArray[np.bool_] = (np.isnan(one) == np.isnan(two)) & (~infinite | (one == two))
     return same
 
 

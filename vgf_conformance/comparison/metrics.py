@@ -72,6 +72,13 @@ def histogram(
     return [int(count) for count in counts], "LSB" if in_steps else "ULP"
 
 
+def same_class(actual: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether, element by element, NaN meets NaN, an infinity its like and a number a number."""
+    first, second = actual.astype(np.float64), expected.astype(np.float64)
+    infinite = np.isinf(first) | np.isinf(second)
+    return np.where(infinite, first == second, np.isnan(first) == np.isnan(second))
+
+
 def sqnr(actual: Float, expected: Float) -> float | None:
     """Signal to noise in decibels: 10 log10(sum expected^2 / sum (actual - expected)^2).
 
