@@ -233,6 +233,12 @@ class CaseItem(pytest.Item):
         self.case, self.sample, self.profile, self.scheme, self.target = case, sample, profile, scheme, target
 
     @property
+    def tier(self) -> str:
+        """The tier that it runs in."""
+        tier: str = self.case.tier_of(self.sample)
+        return tier
+
+    @property
     def case_id(self) -> CaseId:
         """What expectations are looked up by."""
         return CaseId(
@@ -332,7 +338,7 @@ class Conformance:
         return (
             bool(settings.profiles and item.profile.name not in settings.profiles)
             or bool(settings.schemes and item.scheme not in settings.schemes)
-            or (settings.tier != "all" and item.case.tier != settings.tier)
+            or (settings.tier != "all" and item.tier != settings.tier)
         )
 
     def _note_stale(self, cases: Sequence[CaseItem]) -> None:
@@ -382,7 +388,7 @@ class Conformance:
         return self._subject[1]
 
     def _repro(self, item: CaseItem) -> str:
-        command = ["pytest", item.nodeid, "--tier", item.case.tier]
+        command = ["pytest", item.nodeid, "--tier", item.tier]
         if self.settings.driver:
             command += ["--driver", self.settings.driver]
         if self.settings.seed:

@@ -55,6 +55,8 @@ SCHEMES: dict[str, str] = {
     "none": "not quantised",
     "a8w8-pc": "int8 activations, int8 weights with one scale per output channel",
     "a8w8-pt": "int8 activations, int8 weights with one scale per tensor",
+    "a16w8": "int16 activations, int8 weights with one scale per output channel",
+    "a8w4": "int8 activations, int4 weights with one scale per output channel",
 }
 
 TARGETS: dict[str, str] = {

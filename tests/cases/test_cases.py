@@ -19,6 +19,7 @@ from vgf_conformance.cases.case import (
     model,
     narrow,
     operator,
+    quantised,
     sample,
 )
 from vgf_conformance.cases.inputs import Draw, booleans, integers, normal, special_values, uniform, values
@@ -116,6 +117,33 @@ def test_narrow_declares_samples_again_in_both_types() -> None:
         assert subject.module(*subject.inputs).dtype == dtype
     with pytest.raises(KeyError, match="misspelt"):
         narrow(wide, "misspelt")
+
+
+def test_quantised_declares_samples_again_under_another_scheme() -> None:
+    plain = operator(
+        "aten.add.Tensor",
+        torch.add,
+        [sample("a", normal(2), normal(2)), sample("b", normal(3), normal(3))],
+        lsb=1.0,
+        lsb_reason="the case's",
+    )
+    case = quantised(plain, "a16w8", "b", lsb=2.0, lsb_reason="its own")
+    assert [(item.name, pair) for item, pair in case.plan()] == [
+        ("b", ("INT+int16", "a16w8")),
+        ("b", ("FP+INT+int16", "a16w8")),
+    ]
+    assert (case.operator, case.tier, case.lsb, case.lsb_reason) == (
+        plain.operator,
+        "nightly",
+        2.0,
+        "its own",
+    )
+
+
+def test_a_sample_may_have_a_tier_of_its_own() -> None:
+    case = operator("x", torch.abs, [sample("often", normal(2)), sample("seldom", normal(2), tier="nightly")])
+    assert [case.tier_of(item) for item in case.samples] == ["smoke", "nightly"]
+    assert subject_of(case, case.samples[1], seed=0).tier == "nightly"
 
 
 def test_samples_of_a_model_share_its_calibration() -> None:

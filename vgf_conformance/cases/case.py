@@ -25,6 +25,11 @@ FLOATING: tuple[Configuration, ...] = (("FP", "none"), ("INT", "a8w8-pc"), ("FP+
 COMBINED: tuple[Configuration, ...] = (*FLOATING, ("FP+INT", "none"))
 #: As FLOATING, with per-tensor weights beside per-channel ones: for operators that have weights.
 WEIGHTED: tuple[Configuration, ...] = (*FLOATING, ("INT", "a8w8-pt"))
+#: What the schemes beside int8 are lowered for: each needs an extension of the INT profile.
+EXTENDED: dict[str, tuple[Configuration, ...]] = {
+    "a16w8": (("INT+int16", "a16w8"), ("FP+INT+int16", "a16w8")),
+    "a8w4": (("INT+int4", "a8w4"), ("FP+INT+int4", "a8w4")),
+}
 #: Integer and boolean computations, which no quantiser touches.
 INTEGER: tuple[Configuration, ...] = (("FP", "none"), ("INT", "none"), ("FP+INT", "none"))
 #: Integer computations that the FP profile cannot express.
@@ -45,13 +50,15 @@ class Budget:
 class Sample:
     """One named set of inputs; ``build`` makes the module they are given to.
 
-    ``configurations`` are its own (profile, scheme) pairs, None where they are the case's.
+    ``configurations`` are its own (profile, scheme) pairs, None where they are the case's; so is
+    ``tier`` where it is empty.
     """
 
     name: str
     draws: tuple[Draw | object, ...]
     build: Callable[[], torch.nn.Module]
     configurations: tuple[Configuration, ...] | None = None
+    tier: str = ""
 
     def module(self, seed: int) -> torch.nn.Module:
         """The module in eval mode, its weights drawn from ``seed``."""
@@ -69,11 +76,11 @@ class Case:
     """A named computation of a suite.
 
     ``configurations`` are the (profile, scheme) pairs that samples without their own are lowered
-    for: ``plan`` lists every sample with each of its pairs. ``delegated`` says
-    that the computation must reach a delegate; where it is False the case documents a fall
-    back to the CPU. ``lsb`` is the allowance, in quantisation steps, of the lowered program
-    against the quantised one where the computation is too deep for a propagated bound to mean
-    anything; it comes with ``lsb_reason``.
+    for, and ``tier`` is where they run: ``plan`` lists every sample with each of its pairs.
+    ``delegated`` says that the computation must reach a delegate; where it is False the case
+    documents a fall back to the CPU. ``lsb`` is the allowance, in quantisation steps, of the
+    lowered program against the quantised one where the computation is too deep for a propagated
+    bound to mean anything; it comes with ``lsb_reason``.
     """
 
     name: str
@@ -90,6 +97,10 @@ class Case:
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
     file: str = ""
+
+    def tier_of(self, item: Sample) -> str:
+        """The tier that ``item`` runs in."""
+        return item.tier or self.tier
 
     def plan(self) -> Iterator[tuple[Sample, Configuration]]:
         """Every sample with each (profile, scheme) pair that it is lowered for."""
@@ -120,7 +131,12 @@ class Declared:
     draws: tuple[Draw | object, ...]
     args: tuple[Any, ...]
     configurations: tuple[Configuration, ...] | None
+    tier: str
     keywords: dict[str, Any]
+
+    def made(self, build: Callable[[], torch.nn.Module]) -> Sample:
+        """The sample, for modules that ``build`` makes."""
+        return Sample(self.name, self.draws, build, self.configurations, self.tier)
 
 
 def sample(
@@ -128,13 +144,14 @@ def sample(
     *draws: Draw | object,
     args: tuple[Any, ...] = (),
     configurations: tuple[Configuration, ...] | None = None,
+    tier: str = "",
     **keywords: Any,
 ) -> Declared:
     """A named set of inputs; ``args`` and ``keywords`` go to the layer's constructor or the function.
 
-    ``configurations`` replace the case's for this sample alone.
+    ``configurations`` and ``tier`` replace the case's for this sample alone.
     """
-    return Declared(name, draws, args, configurations, keywords)
+    return Declared(name, draws, args, configurations, tier, keywords)
 
 
 #: What one int8 operator over a calibrated range keeps: about 6 dB for each of 8 bits, less the
@@ -152,10 +169,7 @@ def operator(
     **options: Any,
 ) -> Case:
     """Declare an operator without weights; the case is named after the variable it is assigned to."""
-    made = tuple(
-        Sample(item.name, item.draws, _builder(Apply, (function, item.keywords), {}), item.configurations)
-        for item in samples
-    )
+    made = tuple(item.made(_builder(Apply, (function, item.keywords), {})) for item in samples)
     return _case(name, made, configurations, options)
 
 
@@ -168,10 +182,7 @@ def layer(
     **options: Any,
 ) -> Case:
     """Declare an operator that has weights: ``module`` builds it from each sample's arguments."""
-    made = tuple(
-        Sample(item.name, item.draws, _builder(module, item.args, item.keywords), item.configurations)
-        for item in samples
-    )
+    made = tuple(item.made(_builder(module, item.args, item.keywords)) for item in samples)
     return _case(name, made, configurations, options)
 
 
@@ -187,9 +198,22 @@ def narrow(case: Case, *names: str) -> Case:
 
     Weights are narrowed as the inputs are; inputs that are not floating point stay as they are.
     """
-    known = {item.name: item for item in case.samples}
-    samples = tuple(_narrowed(known[name], dtype) for name in names for dtype in NARROW)
+    samples = tuple(_narrowed(item, dtype) for item in _named(case, names) for dtype in NARROW)
     return replace(case, samples=samples, tier="nightly")
+
+
+def quantised(case: Case, scheme: str, *names: str, **options: Any) -> Case:
+    """``case`` once more, in the nightly tier, with its samples of these ``names`` under another ``scheme``.
+
+    ``options`` replace what the case declares: ``lsb`` with ``lsb_reason``, ``budget``.
+    """
+    samples = tuple(replace(item, configurations=EXTENDED[scheme], tier="") for item in _named(case, names))
+    return replace(case, samples=samples, tier="nightly", **options)
+
+
+def _named(case: Case, names: Sequence[str]) -> list[Sample]:
+    known = {item.name: item for item in case.samples}
+    return [known[name] for name in names]
 
 
 def _narrowed(item: Sample, dtype: torch.dtype) -> Sample:
@@ -212,7 +236,7 @@ def model(
 
     It is calibrated on all its samples, so that samples of one shape share one artifact.
     """
-    made = tuple(Sample(item.name, item.draws, build, item.configurations) for item in samples)
+    made = tuple(item.made(build) for item in samples)
     options.setdefault("calibration", lambda: [item.inputs(seed=0) for item in made])
     return Case("", "model", "", made, configurations, **options)
 

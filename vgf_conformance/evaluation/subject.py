@@ -47,7 +47,7 @@ def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
         suite=case.file,
         file=case.file,
         operator=case.operator,
-        tier=case.tier,
+        tier=case.tier_of(sample),
         module=sample.module(seed),
         inputs=inputs,
         example=inputs,

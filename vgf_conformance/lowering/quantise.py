@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from executorch.backends.arm.quantizer import VgfQuantizer, get_symmetric_quantization_config
+from executorch.backends.arm.quantizer import (
+    VgfQuantizer,
+    get_symmetric_a16w8_quantization_config,
+    get_symmetric_quantization_config,
+)
 from executorch.backends.arm.vgf import VgfCompileSpec
 from torch.export import ExportedProgram
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -14,7 +18,14 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
-_PER_CHANNEL = {"a8w8-pc": True, "a8w8-pt": False}
+#: The quantizer's own configuration of each scheme.
+_CONFIGURATION: dict[str, Callable[[], Any]] = {
+    "a8w8-pc": lambda: get_symmetric_quantization_config(is_per_channel=True),
+    "a8w8-pt": lambda: get_symmetric_quantization_config(is_per_channel=False),
+    "a16w8": get_symmetric_a16w8_quantization_config,
+    # As the backend's own configuration for int4 weights, which its public package leaves out.
+    "a8w4": lambda: get_symmetric_quantization_config(is_per_channel=True, weight_qmin=-7, weight_qmax=7),
+}
 
 
 def quantise(
@@ -31,7 +42,7 @@ def quantise(
     _require_numbers(calibration)
     quantizer = VgfQuantizer(specification)
     if configure is None:
-        quantizer.set_global(get_symmetric_quantization_config(is_per_channel=_PER_CHANNEL[scheme]))
+        quantizer.set_global(_CONFIGURATION[scheme]())
     else:
         configure(quantizer)
     # The guards submodule of a checked module breaks the backend's annotation passes.
