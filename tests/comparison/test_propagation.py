@@ -145,6 +145,18 @@ def test_subnormal_operands_may_be_flushed() -> None:
     assert result.error[0] == math.inf
 
 
+@pytest.mark.parametrize(("dtype", "limit"), [("float32", 2**24), ("float16", 2**11), ("bfloat16", 2**8)])
+def test_sums_of_small_whole_numbers_are_exact(dtype: str, limit: int) -> None:
+    def bound(*row: float) -> float:
+        data, ones = np.array(row).reshape(1, 1, -1), np.ones((1, len(row), 1))
+        operands = (exactly(data, dtype), exactly(ones, dtype), zero(dtype), zero(dtype))
+        return float(OPERATORS["MATMUL"](call("MATMUL", operands, (1, 1, 1), dtype)).error.max())
+
+    assert bound(limit - 2.0, -2.0) == 0
+    assert bound(limit - 2.0, -3.0) > 0
+    assert bound(0.5, 1.0) > 0
+
+
 def test_unknown_operators_are_named() -> None:
     operator = TosaOperator("CUSTOM", {}, ("x",), ("y",))
     tensor = read_graph(softmax("float32")).tensors["x"]
