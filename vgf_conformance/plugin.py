@@ -191,23 +191,39 @@ class SuiteModule(pytest.Module):
     def collect(self) -> Iterator[CaseItem]:
         """One item for each sample, configuration and target."""
         with quiet():
-            from vgf_conformance.evaluation.collect import declared_cases
-
             module = self.obj
 
-        settings = self.config.stash[_CONFORMANCE].settings
+        from vgf_conformance.tosatests.collect import declares_tosa_tests
+
         file = self.path.relative_to(self.config.rootpath / SUITES).as_posix()
         try:
-            cases = declared_cases(module, file)
+            planned = [*(_tosa_plan if declares_tosa_tests(module) else _plan)(module, file)]
         except UserError as error:
             raise self.CollectError(str(error)) from error
-        for case in cases:
-            for sample, (profile, scheme) in case.plan():
-                for target in settings.targets:
-                    name = f"{case.name}[{sample.name}-{profile}-{scheme}-{target}]"
-                    item: CaseItem = CaseItem.from_parent(self, name=name)
-                    item.declare(case, sample, Profile.parse(profile), scheme, target)
-                    yield item
+        for kind, case, sample, profile, scheme in planned:
+            for target in self.config.stash[_CONFORMANCE].settings.targets:
+                name = f"{case.name}[{sample.name}-{profile}-{scheme}-{target}]"
+                item: CaseItem = kind.from_parent(self, name=name)
+                item.declare(case, sample, Profile.parse(profile), scheme, target)
+                yield item
+
+
+def _plan(module: Any, file: str) -> Iterator[tuple[type[CaseItem], Any, Any, str, str]]:
+    with quiet():
+        from vgf_conformance.evaluation.collect import declared_cases
+
+    for case in declared_cases(module, file):
+        for sample, (profile, scheme) in case.plan():
+            yield CaseItem, case, sample, profile, scheme
+
+
+def _tosa_plan(module: Any, file: str) -> Iterator[tuple[type[CaseItem], Any, Any, str, str]]:
+    """TOSA tests are not lowered: the test itself says for which profile it is."""
+    from vgf_conformance.tosatests.collect import declared_tests
+
+    for declared in declared_tests(module, file):
+        for test in declared.chosen:
+            yield TosaItem, declared.tests, test, test.profile, "none"
 
 
 class ConformanceFailure(Exception):
@@ -266,6 +282,10 @@ class CaseItem(pytest.Item):
         return self.path, None, self.name
 
 
+class TosaItem(CaseItem):
+    """One (declaration, test of TOSA's own, target)."""
+
+
 class Conformance:
     """The run: evaluates items, and in the controller writes what they left behind."""
 
@@ -277,6 +297,7 @@ class Conformance:
         self._expectations = expectations
         self._done = done
         self._evaluator: Any = None
+        self._tosa_evaluator: Any = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._subject: tuple[tuple[Any, ...], Any] | None = None
         self._writer: ResultsWriter | None = None
@@ -360,9 +381,12 @@ class Conformance:
 
     def evaluate(self, item: CaseItem) -> Record:
         """Evaluate one item and set its expectation."""
-        record = self._open_evaluator().evaluate(
-            self._subject_of(item), item.profile, item.scheme, item.target
-        )
+        if isinstance(item, TosaItem):
+            record = self._open_tosa_evaluator().evaluate(item.case, item.sample, item.target)
+        else:
+            record = self._open_evaluator().evaluate(
+                self._subject_of(item), item.profile, item.scheme, item.target
+            )
         record = dataclasses.replace(record, id=item.nodeid, repro=self._repro(item))
         applied: Record = self._expectations.apply(record)
         return applied
@@ -372,11 +396,21 @@ class Conformance:
             with quiet():
                 from vgf_conformance.evaluation.session import open_evaluator
 
-            self._folder = tempfile.TemporaryDirectory(prefix="vgf-conformance-")
-            self._evaluator = open_evaluator(
-                self.settings.targets, self.settings.driver, Path(self._folder.name), self.settings.time_limit
-            )
+            self._evaluator = open_evaluator(*self._target_settings())
         return self._evaluator
+
+    def _open_tosa_evaluator(self) -> Any:
+        if self._tosa_evaluator is None:
+            from vgf_conformance.tosatests.session import open_tosa_evaluator
+
+            self._tosa_evaluator = open_tosa_evaluator(*self._target_settings(), seed=self.settings.seed)
+        return self._tosa_evaluator
+
+    def _target_settings(self) -> tuple[Sequence[str], str | None, Path, float]:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="vgf-conformance-")
+        settings = self.settings
+        return settings.targets, settings.driver, Path(self._folder.name), settings.time_limit
 
     def _subject_of(self, item: CaseItem) -> Any:
         """Items of one sample follow each other and share its module and inputs."""
@@ -444,8 +478,8 @@ class Conformance:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the targets; the controller writes the reports."""
         self._session = session
-        if self._evaluator is not None:
-            self._evaluator.close()
+        for evaluator in filter(None, (self._evaluator, self._tosa_evaluator)):
+            evaluator.close()
         if self._folder is not None:
             self._folder.cleanup()
         if self._is_worker:

@@ -45,6 +45,7 @@ class Finding(str, enum.Enum):
     BOUNDARY = "boundary"
     UNWRITTEN = "unwritten"
     UNREPEATABLE = "unrepeatable"
+    DISAGREEMENT = "disagreement"
     CRASHED = "crashed"
     HUNG = "hung"
     INPUT = "input"

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from vgf_conformance.evaluation.evaluate import Evaluator
 from vgf_conformance.lowering.cache import Cache, default_folder
-from vgf_conformance.targets.base import Target
-from vgf_conformance.targets.process import TIME_LIMIT, emulation_target, reference_target
-from vgf_conformance.targets.vulkan import choose_driver
+from vgf_conformance.targets.process import TIME_LIMIT, open_targets
 
 
 def open_evaluator(
@@ -20,9 +18,4 @@ def open_evaluator(
     ``folder`` takes the layer manifests and must outlive the evaluator. Raises UserError where the
     driver or the layers are missing.
     """
-    opened: dict[str, Target] = {"reference": reference_target(time_limit)}
-    # A driver that does not exist is an error even where nothing would run on it.
-    chosen = choose_driver(driver) if driver is not None or "emulation" in targets else None
-    if "emulation" in targets and chosen is not None:
-        opened["emulation"] = emulation_target(chosen, folder, time_limit)
-    return Evaluator(opened, Cache(default_folder()))
+    return Evaluator(open_targets(targets, driver, folder, time_limit), Cache(default_folder()))

@@ -92,7 +92,8 @@ class Record:
     """What was run, what came out, and whose fault a difference is.
 
     ``id`` is the pytest node id (for ``check``: file, sample, profile, scheme, target).
-    ``case`` is the operator's or model's name, ``kind`` is ``operator`` or ``model``.
+    ``case`` is the operator's or model's name, ``kind`` is ``operator``, ``model`` or ``tosa``
+    (a conformance test of TOSA's own).
     ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
     stage. ``expected`` is the reason of the expectation that foresaw this verdict;
     ``expectation_note`` says why an expectation on file does not fit it. ``written`` is

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.targets import vulkan
-from vgf_conformance.targets.base import Array, Outputs, TargetFailure
+from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: Seconds that one delegate call may take, building included.
@@ -169,6 +169,22 @@ def reference_target(time_limit: float = TIME_LIMIT) -> ProcessTarget:
         environment={"PATH": ""},
         time_limit=time_limit,
     )
+
+
+def open_targets(
+    targets: Sequence[str], driver: str | None, folder: Path, time_limit: float = TIME_LIMIT
+) -> dict[str, Target]:
+    """``reference`` and whatever of ``targets`` needs more, by name.
+
+    ``folder`` takes the layer manifests and must outlive the targets. Raises UserError where the
+    driver or the layers are missing.
+    """
+    opened: dict[str, Target] = {"reference": reference_target(time_limit)}
+    # A driver that does not exist is an error even where nothing would run on it.
+    chosen = vulkan.choose_driver(driver) if driver is not None or "emulation" in targets else None
+    if "emulation" in targets and chosen is not None:
+        opened["emulation"] = emulation_target(chosen, folder, time_limit)
+    return opened
 
 
 def emulation_target(driver: vulkan.Driver, folder: Path, time_limit: float = TIME_LIMIT) -> ProcessTarget:
