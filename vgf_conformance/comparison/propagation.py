@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vgf_conformance.comparison import bounds
 from vgf_conformance.comparison.operators import OPERATORS
-from vgf_conformance.comparison.operators.base import Bounded, Call, Operator
+from vgf_conformance.comparison.operators.base import SEVERAL_OUTPUTS, Bounded, Call, Operator
 from vgf_conformance.comparison.operators.dot import DOT_PRODUCTS
 from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, TosaTensor, storage
 
@@ -56,11 +56,11 @@ def evaluate(
     """As propagate, but every tensor of the graph by name."""
     known = dict(zip(graph.inputs, _inputs(graph, inputs), strict=True))
     for operator in graph.operators:
-        for name in operator.outputs:
+        for number, name in enumerate(operator.outputs):
             if operator.name in ("CONST", "CONST_SHAPE"):
                 known[name] = _constant(graph.tensors[name], rounded_constants)
             else:
-                known[name] = _apply(_meaning(operator), _call(operator, graph, known))
+                known[name] = _apply(_meaning(operator), _call(operator, graph, known, number))
     return known
 
 
@@ -120,18 +120,18 @@ def dot_product_length(graph: TosaGraph, known: dict[str, Bounded]) -> int | Non
 
 def _meaning(operator: TosaOperator) -> Operator:
     meaning = OPERATORS.get(operator.name)
-    if meaning is None or len(operator.outputs) != 1:
+    if meaning is None or len(operator.outputs) != SEVERAL_OUTPUTS.get(operator.name, 1):
         raise NotCovered(operator.name)
     return meaning
 
 
-def _call(operator: TosaOperator, graph: TosaGraph, known: dict[str, Bounded]) -> Call:
+def _call(operator: TosaOperator, graph: TosaGraph, known: dict[str, Bounded], number: int = 0) -> Call:
     operands = tuple(known[name] for name in operator.inputs)
     if operator.name not in LAYOUT:
         operands = tuple(map(_as_read, operands))
-    output = graph.tensors[operator.outputs[0]]
+    output = graph.tensors[operator.outputs[number]]
     version = bounds.version_of(graph.version)
-    return Call(operator.name, operator.attributes, operands, output.shape, output.dtype, version)
+    return Call(operator.name, operator.attributes, operands, output.shape, output.dtype, version, number)
 
 
 def _apply(meaning: Operator, call: Call) -> Bounded:

@@ -4,7 +4,7 @@ One small function per operator, entered by name into ``OPERATORS``; importing t
 package fills it.
 """
 
-from vgf_conformance.comparison.operators import dot, elementwise, integer, layout, reduction
+from vgf_conformance.comparison.operators import dot, elementwise, integer, layout, reduction, transform
 from vgf_conformance.comparison.operators.base import OPERATORS
 
-__all__ = ["OPERATORS", "dot", "elementwise", "integer", "layout", "reduction"]
+__all__ = ["OPERATORS", "dot", "elementwise", "integer", "layout", "reduction", "transform"]

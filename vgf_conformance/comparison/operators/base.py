@@ -66,9 +66,9 @@ class Bounded:
 
 @dataclass(frozen=True)
 class Call:
-    """One operator of the graph with its operands at hand; ``shape`` and ``dtype`` are the output's.
+    """One output of one operator, with the operands at hand; ``shape`` and ``dtype`` are the output's.
 
-    ``version`` names the table of bounds.
+    ``version`` names the table of bounds, ``output`` says which output it is.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Call:
     shape: tuple[int, ...]
     dtype: str
     version: str
+    output: int = 0
 
     def constant(self, index: int) -> Array:
         """The value of an operand that steers the operator: a zero point, a shape, a shift."""
@@ -107,6 +108,9 @@ class Call:
 
 
 Operator = Callable[[Call], Bounded]
+
+#: Operators with several outputs, and how many.
+SEVERAL_OUTPUTS = {"FFT2D": 2, "RFFT2D": 2}
 
 #: TOSA operator name -> its meaning.
 OPERATORS: dict[str, Operator] = {}
