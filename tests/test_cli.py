@@ -22,6 +22,7 @@ from vgf_conformance import __version__
 from vgf_conformance.cli import main
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import lower
+from vgf_conformance.results.record import SCHEMA_VERSION
 from vgf_conformance.results.store import ResultsWriter, schema_refusal
 from vgf_conformance.vocabulary import Stage, Verdict
 
@@ -131,7 +132,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, tmp_path: Path) -> None
     answer = run("check", good, bad, nothing, "--json")
     assert answer.code == 2
     document = json.loads(answer.out)
-    assert document["schema"] == 1
+    assert document["schema"] == SCHEMA_VERSION
     found = [
         (item["file"], item["profile"], item["scheme"], item["target"], item["verdict"], item["stage"])
         for item in document["records"]

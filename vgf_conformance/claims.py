@@ -7,16 +7,18 @@ backend's tests, adds dtypes and quantisation modes: a test call exists, whether
 
 from __future__ import annotations
 
-import enum
 import importlib
 import importlib.metadata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vgf_conformance.cases.case import Case
+from vgf_conformance.cases.dtypes import computed_dtypes
+from vgf_conformance.results.claims import Claim, Computation, Source, observed
 from vgf_conformance.vocabulary import UserError
+
+__all__ = ["Claim", "Pair", "Source", "claims", "covered", "uncovered"]
 
 #: An operator in a profile.
 Pair = tuple[str, str]
@@ -34,27 +36,14 @@ _DOCUMENTED = {
     "INT4": ("int4", "INT", "a8w4"),
 }
 
-
-class Source(str, enum.Enum):
-    """Where a claim is made."""
-
-    REGISTRY = "registry"
-    DOCUMENTATION = "documentation"
-    BOTH = "registry and documentation"
-
-
-@dataclass(frozen=True, order=True)
-class Claim:
-    """The backend says that it takes ``operator`` in ``profile``.
-
-    ``dtype`` and ``mode`` (none, a8w8, a16w8, a8w4) are empty where only the registry claims it.
-    """
-
-    operator: str
-    profile: str
-    dtype: str
-    mode: str
-    source: Source
+#: Names that torch has no overload for, in the generator's aliases of edge operators and in the backend's
+#: tests, with what those tests export to.
+_MISNAMED = {
+    "aten.bitwise_left_shift.Scalar": "aten.__lshift__.Scalar",
+    "aten.bitwise_right_shift.Scalar": "aten.__rshift__.Scalar",
+    "aten.log_softmax.default": "aten.log_softmax.int",
+    "aten.softmax.default": "aten.softmax.int",
+}
 
 
 def claims() -> tuple[Claim, ...]:
@@ -62,7 +51,17 @@ def claims() -> tuple[Claim, ...]:
 
     Raises UserError where that executorch does not ship what its claims are read from.
     """
-    return tuple(sorted(_claims()))
+    return tuple(sorted(set(_claims())))
+
+
+def covered(cases: Iterable[Case]) -> set[Computation]:
+    """What the cases are lowered for, by operator, profile, dtype and mode; each sample is drawn once."""
+    found: set[Computation] = set()
+    for case in cases:
+        for sample, (profile, scheme) in case.plan():
+            dtypes = computed_dtypes(sample.module(seed=0), sample.inputs(seed=0), scheme)
+            found |= observed(case.operator, profile, scheme, dtypes)
+    return found
 
 
 def uncovered(cases: Iterable[Case]) -> list[Pair]:
@@ -109,7 +108,8 @@ def _details(rows: Iterable[Any], profile: str) -> set[tuple[str, str]]:
 
 
 def _name(operator: str) -> str:
-    return operator.removeprefix("torch.ops.")
+    name = operator.removeprefix("torch.ops.")
+    return _MISNAMED.get(name, name)
 
 
 def _generator() -> Any:

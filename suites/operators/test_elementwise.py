@@ -496,7 +496,7 @@ bitwise_right_shift = operator(
 )
 
 bitwise_left_shift_scalar = operator(
-    "aten.bitwise_left_shift.Scalar",
+    "aten.__lshift__.Scalar",
     lambda tensor, by: tensor << by,
     [sample("int32", SHIFTED, by=3)],
     tier="nightly",
@@ -504,7 +504,7 @@ bitwise_left_shift_scalar = operator(
 )
 
 bitwise_right_shift_scalar = operator(
-    "aten.bitwise_right_shift.Scalar",
+    "aten.__rshift__.Scalar",
     lambda tensor, by: tensor >> by,
     [sample("int32", SHIFTED, by=3)],
     tier="nightly",

@@ -6,6 +6,7 @@ import collections
 import time
 from collections.abc import Mapping
 
+from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.evaluation.eager import EagerFailure
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
@@ -51,6 +52,7 @@ class Evaluator:
             verdict=Verdict.PASS,
             file=subject.file,
             operator=subject.operator,
+            dtypes=computed_dtypes(subject.module, subject.inputs, scheme),
             tier=subject.tier,
             driver=self._targets[target].driver,
         )
@@ -203,7 +205,12 @@ def _describe(record: Record, prepared: Prepared) -> None:
     record.seconds = dict(artifact.seconds)
     record.delegates = [
         DelegateFacts(
-            delegate.name, delegate.nodes, graph.operator_counts(), len(delegate.tosa), len(delegate.vgf)
+            delegate.name,
+            delegate.nodes,
+            graph.operator_counts(),
+            len(delegate.tosa),
+            len(delegate.vgf),
+            graph.operator_dtypes(),
         )
         for delegate, graph in zip(artifact.delegates, prepared.graphs, strict=True)
     ]

@@ -45,6 +45,9 @@ _ENUMERATIONS = {
 
 _CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
+#: Operators whose second input may have a dtype of its own.
+_DOT_PRODUCTS = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D", "MATMUL"})
+
 
 @dataclass(frozen=True)
 class TosaTensor:
@@ -88,6 +91,23 @@ class TosaGraph:
         """How often each operator occurs, by name; constants are left out."""
         names = (operator.name for operator in self.operators if operator.name not in _CONSTANTS)
         return dict(sorted(Counter(names).items()))
+
+    def operator_dtypes(self) -> dict[str, dict[str, int]]:
+        """As operator_counts, with each operator's count divided by the dtype that it works on."""
+        found: dict[str, Counter[str]] = {name: Counter() for name in self.operator_counts()}
+        for operator in self.operators:
+            if operator.name in found:
+                found[operator.name][self._dtype_of(operator)] += 1
+        return {name: dict(sorted(counts.items())) for name, counts in found.items()}
+
+    def _dtype_of(self, operator: TosaOperator) -> str:
+        """That of the operator's first tensor; a dot product of two types says both: ``int8 x int4``."""
+        # The first input of SELECT is its condition, whatever the values are.
+        inputs = operator.inputs[1:] if operator.name == "SELECT" else operator.inputs
+        dtypes = [self.tensors[name].dtype for name in (*inputs, *operator.outputs)]
+        if operator.name in _DOT_PRODUCTS and dtypes[1] != dtypes[0]:
+            return f"{dtypes[0]} x {dtypes[1]}"
+        return dtypes[0] if dtypes else ""
 
 
 def read_graph(data: bytes) -> TosaGraph:

@@ -26,7 +26,7 @@ _HEADERS = (
 
 
 def print_json(records: Iterable[Record]) -> list[Record]:
-    """Print ``{"schema": 1, "records": [...]}``; progress and bad input go to standard error."""
+    """Print ``{"schema": 2, "records": [...]}``; progress and bad input go to standard error."""
     found: list[Record] = []
     try:
         # Whatever a model prints must not get into the document.

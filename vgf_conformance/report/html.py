@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any
 
 from vgf_conformance.comparison.metrics import HISTOGRAM_EDGES
+from vgf_conformance.report.claims import Coverage, State, emitted, observed_kinds, tosa_coverage
 from vgf_conformance.report.tally import (
     clipped,
     columns,
@@ -23,7 +24,7 @@ from vgf_conformance.results.record import Comparison, Record
 
 #: What the page knows of a record, in the order of its rows.
 FIELDS = [
-    *("id", "name", "file", "case", "sample", "kind", "operator", "tier"),
+    *("id", "name", "file", "case", "sample", "kind", "operator", "dtypes", "claims", "tier"),
     *("profile", "scheme", "target", "driver"),
     *("verdict", "stage", "finding", "message", "expected", "unexpected", "expectation_note"),
     *("comparisons", "delegates", "leftovers", "notes", "seconds", "artifact", "repro", "log"),
@@ -45,11 +46,41 @@ def _page(results: Results) -> dict[str, Any]:
         "duration": timespan(duration(results)),
         "environment": environment(results),
         "notes": notes(results),
+        "claims": _claims(Coverage.of(results)),
+        "tosa": tosa_coverage(emitted(results.records)),
         "columns": columns(results.records),
         "edges": HISTOGRAM_EDGES,
         "fields": FIELDS,
         "rows": [_row(record, pool) for record in results.records],
         "pool": pool.values,
+    }
+
+
+def _claims(coverage: Coverage) -> dict[str, Any] | None:
+    """What the page shows of the claims, states by number; None where the results have none."""
+    if not coverage.claims or not coverage.targets:
+        return None
+    states = list(State)
+    return {
+        "targets": coverage.targets,
+        "states": [state.value for state in states],
+        "symbols": [state.symbol for state in states],
+        "kinds": coverage.kinds,
+        "pairs": [coverage.pairs(target) for target in coverage.targets],
+        "rows": [
+            [
+                operator,
+                {
+                    kind: [
+                        [states.index(item.state), item.records, clipped(item.why, 300)]
+                        for item in by_target.values()
+                    ]
+                    for kind, by_target in found.items()
+                },
+            ]
+            for operator, found in coverage.table().items()
+        ],
+        "unclaimed": [[item.operator, item.kind, item.records] for item in coverage.unclaimed],
     }
 
 
@@ -73,6 +104,7 @@ def _row(record: Record, pool: _Pool) -> list[int]:
         **record.to_json(),
         "name": record.name,
         "file": record.suite_file,
+        "claims": observed_kinds(record),
         "message": clipped(record.message, 4000),
         "log": clipped(record.log, 8000),
         "repro": record.repro.replace(record.id, "\0"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from vgf_conformance.report import markdown
+from vgf_conformance.report.claims import emitted
+from vgf_conformance.report.claims_text import claims_section, tosa_section
 from vgf_conformance.report.tally import (
     NOTHING,
     Column,
@@ -35,6 +37,8 @@ def matrix_report(results: Results) -> str:
         ("Totals", _totals(records)),
         ("Operators", _operators([record for record in records if record.kind == "operator"])),
         ("Models", _models([record for record in records if record.kind != "operator"])),
+        ("Claims against observations", claims_section(results)),
+        ("TOSA operators of the emitted graphs", tosa_section(emitted(records))),
         ("Unexpected verdicts", _unexpected(records)),
         ("Expected failures", _expected(records)),
         ("Failures by stage", _stages(records)),

@@ -7,6 +7,7 @@ from textwrap import indent
 
 from tabulate import tabulate
 
+from vgf_conformance.report.claims_text import claims_lines
 from vgf_conformance.report.tally import (
     NOTHING,
     Column,
@@ -25,8 +26,9 @@ SHOWN = 20
 
 
 def summary_table(results: Results) -> str:
-    """Verdicts counted by profile, scheme and target, then the unexpected ones with their repro."""
-    parts = [*results.warnings, _counts(results.records), *_unexpected(results.records)]
+    """Verdicts by profile, scheme and target, how claims stand, and what was unexpected with its repro."""
+    claims = [f"\n{line}" if number == 0 else line for number, line in enumerate(claims_lines(results))]
+    parts = [*results.warnings, _counts(results.records), *claims, *_unexpected(results.records)]
     return "\n".join(parts)
 
 

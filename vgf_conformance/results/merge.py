@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from vgf_conformance.results.claims import Claim
 from vgf_conformance.results.record import Record
 from vgf_conformance.vocabulary import Verdict
 
@@ -14,11 +15,13 @@ from vgf_conformance.vocabulary import Verdict
 class Results:
     """What one or more results files hold.
 
-    ``warnings`` tells what had to be left out; ``torn`` that a file ends in the middle of a line.
+    ``claims`` are what the runs' backends claim, sorted, and empty where no run says. ``warnings`` tells
+    what had to be left out; ``torn`` that a file ends in the middle of a line.
     """
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     torn: bool = False
 
@@ -65,12 +68,14 @@ class RunComparison:
 def merge(results: Iterable[Results]) -> Results:
     """Join the results of shards in the order given.
 
-    An id that more than one of them holds is kept as the last one has it, with a warning.
+    An id that more than one of them holds is kept as the last one has it, with a warning; a claim is kept
+    as the last one has it too, in silence: shards of one run make the same claims.
     """
     joined = Results()
     records: dict[str, Record] = {}
     for part in results:
         joined.runs += part.runs
+        joined.claims = joined_claims(joined.claims, part.claims)
         joined.warnings += part.warnings
         joined.torn |= part.torn
         for record in part.records:
@@ -83,6 +88,12 @@ def merge(results: Iterable[Results]) -> Results:
             records[record.id] = record
     joined.records = list(records.values())
     return joined
+
+
+def joined_claims(earlier: Iterable[Claim], later: Iterable[Claim]) -> list[Claim]:
+    """Both, sorted; what both claim as ``later`` has it."""
+    by_computation = {claim.computation: claim for claims in (earlier, later) for claim in claims}
+    return sorted(by_computation.values())
 
 
 def compare_runs(old: Results, new: Results) -> RunComparison:

@@ -1,9 +1,11 @@
 """The record: everything that one (case, sample, profile, scheme, target) left behind.
 
 A results file is JSON Lines: one ``run`` line with the environment, then one
-``case`` line for each record, appended and fsynced as it comes. ``schema.json``
-beside this file is the contract; SCHEMA_VERSION grows with every change that an
-older reader cannot take.
+``case`` line for each record, appended and fsynced as it comes, and before the first
+record of an operator one ``claims`` line with what the backend says of operators.
+``schema.json`` beside this file is the contract; SCHEMA_VERSION grows with every change
+that an older reader cannot take. Version 2 added the ``claims`` line, the ``dtypes`` of a
+record and the ``tosa_dtypes`` of a delegate; files of version 1 are read as well.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass
@@ -78,13 +80,17 @@ class Leftover:
 
 @dataclass
 class DelegateFacts:
-    """What one delegate is made of: edge operators inside, TOSA operators with counts, sizes in bytes."""
+    """What one delegate is made of: edge operators inside, TOSA operators with counts, sizes in bytes.
+
+    ``tosa_dtypes`` counts the TOSA operators by the dtype that each works on (``{"ADD": {"int32": 2}}``).
+    """
 
     name: str
     nodes: int
     tosa_operators: dict[str, int]
     tosa_bytes: int
     vgf_bytes: int
+    tosa_dtypes: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -94,6 +100,8 @@ class Record:
     ``id`` is the pytest node id (for ``check``: file, sample, profile, scheme, target).
     ``case`` is the operator's or model's name, ``kind`` is ``operator``, ``model`` or ``tosa``
     (a conformance test of TOSA's own).
+    ``dtypes`` are what it computed with, as claims name them: those of the inputs and weights,
+    and where a scheme quantises them the scheme's (int8, int16, int4).
     ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
     stage. ``expected`` is the reason of the expectation that foresaw this verdict;
     ``expectation_note`` says why an expectation on file does not fit it. ``written`` is
@@ -114,6 +122,7 @@ class Record:
     message: str = ""
     file: str = ""
     operator: str = ""
+    dtypes: list[str] = field(default_factory=list)
     tier: str = "smoke"
     driver: str = ""
     expected: str | None = None

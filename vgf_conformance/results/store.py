@@ -17,7 +17,8 @@ from typing import Any
 
 import jsonschema
 
-from vgf_conformance.results.merge import Results, merge
+from vgf_conformance.results.claims import Claim
+from vgf_conformance.results.merge import Results, joined_claims, merge
 from vgf_conformance.results.record import SCHEMA_VERSION, Record
 from vgf_conformance.vocabulary import UserError
 
@@ -33,6 +34,9 @@ __all__ = [
 ]
 
 FILE_NAME = "results.jsonl"
+
+#: What a line may be.
+KINDS = ("run", "claims", "case")
 
 
 class ResultsWriter:
@@ -66,6 +70,10 @@ class ResultsWriter:
         Raises ValueError for a record that the schema refuses: that is a bug of the harness.
         """
         self._write_line(replace(record, written=record.written or now()).to_json())
+
+    def append_claims(self, claims: Iterable[Claim]) -> None:
+        """Write what the backend claims; raises UserError where the disk refuses."""
+        self._write_line({"type": "claims", "claims": [claim.to_json() for claim in claims]})
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
@@ -145,8 +153,8 @@ def now() -> str:
 def schema_refusal(document: Any) -> str | None:
     """Why the schema refuses a line, or None where it accepts it."""
     kind = document.get("type") if isinstance(document, dict) else None
-    if kind not in ("run", "case"):
-        return "neither a run nor a case line: a line is an object whose type is 'run' or 'case'"
+    if kind not in KINDS:
+        return f"neither a run nor a case line: a line is an object whose type is one of {', '.join(KINDS)}"
     if kind == "run" and isinstance(document.get("schema"), int) and document["schema"] > SCHEMA_VERSION:
         return (
             f"written with schema {document['schema']}, but this version reads up to {SCHEMA_VERSION}: "
@@ -208,6 +216,10 @@ def _read_file(path: Path) -> Results:
         document = _parse(line, path, number)
         if document["type"] == "run":
             results.runs.append(document)
+            continue
+        if document["type"] == "claims":
+            claims = map(Claim.from_json, document["claims"])
+            results.claims = joined_claims(results.claims, claims)
             continue
         record = Record.from_json(document)
         if record.id in records:
