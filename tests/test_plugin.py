@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,11 +19,13 @@ import pytest
 # What pytest runs inside this process must find imported already: torch registers its operators once.
 import vgf_conformance.evaluation.session  # noqa: F401
 from tests.results.records import record as plain_record
+from vgf_conformance.evaluation import claimed
+from vgf_conformance.results.claims import Claim, Source
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record
 from vgf_conformance.results.store import ResultsWriter, read_results
 from vgf_conformance.targets.vulkan import find_drivers
-from vgf_conformance.vocabulary import Finding, Stage, Verdict
+from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
 pytest_plugins = ["pytester"]
 
@@ -132,6 +135,9 @@ class Project:
 
     def read(self) -> Results:
         return read_results([self.results])
+
+    def matrix(self) -> str:
+        return (self.results / "matrix.md").read_text()
 
     def seen(self) -> list[str]:
         return [item.id for item in self.read().records]
@@ -250,14 +256,123 @@ def test_an_entry_that_matches_nothing_fails(project: Project) -> None:
             '\ntwice = operator("x", torch.abs, [sample("a", normal(2))], configurations=BOTH * 2)\n',
             "operators/test_small.py: twice declares the configuration ",
         ),
+        (
+            '\nadd = operator("aten.sub.Tensor", torch.sub, [sample("a", normal(2), normal(2))])\n',
+            "operators/test_small.py: add is declared twice, in lines 12 and 23",
+        ),
+        (
+            '\ndef helper(x):\n    add = x\n    return add\n\nhelper = operator("x", helper, [])\n',
+            "operators/test_small.py: helper is declared twice, in lines 23 and 27",
+        ),
     ],
 )
 def test_doubled_declarations_are_collection_errors(text: str, message: str, project: Project) -> None:
     project.suite(SUITE + text)
-    result = project.run()
+    refused(project.run(), message)
+
+
+def refused(result: pytest.RunResult, message: str) -> None:
+    """Nothing was run, and the person is told why in one message."""
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.assert_outcomes(errors=1)
     assert message in told(result)
+    assert "Traceback" not in told(result)
+
+
+@pytest.mark.parametrize("options", [[], ["--collect-only"]])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '\nplus = operator("aten.plus.Tensor", torch.add, [sample("a", normal(2), normal(2))])\n',
+            "operators/test_small.py: plus names the operator aten.plus.Tensor, which torch does not have",
+        ),
+        (
+            '\npacket = operator("aten.add", torch.add, [sample("a", normal(2), normal(2))])\n',
+            "operators/test_small.py: packet names the operator aten.add, which torch does not have",
+        ),
+        (
+            '\nmisfit = operator("aten.add.Tensor", torch.add, [sample("a", normal(2), normal(3))])\n',
+            "operators/test_small.py: misfit, sample a: eager PyTorch itself raises RuntimeError: The size",
+        ),
+        (
+            '\nmisspelt = operator("aten.add.Tensor", torch.add, [sample("a", normal(2), beta=2)])\n',
+            "operators/test_small.py: misspelt, sample a: eager PyTorch itself raises TypeError: add()",
+        ),
+        (
+            '\nnamed = operator("aten.abs.default", lambda x: "x", [sample("a", normal(2))])\n',
+            "operators/test_small.py: named, sample a: eager PyTorch itself raises output 0 is a str",
+        ),
+        (
+            "\nfrom vgf_conformance.cases.case import layer\n"
+            'linear = layer("aten.linear.default", torch.nn.Linear, [sample("a", normal(2), args=(2,))])\n',
+            "operators/test_small.py: linear, sample a: making it raises TypeError: ",
+        ),
+    ],
+)
+def test_bad_declarations_are_collection_errors(
+    text: str, message: str, options: list[str], project: Project
+) -> None:
+    project.suite(SUITE + text)
+    refused(project.run(*options), message)
+    assert not (project.results / "results.jsonl").exists()
+
+
+def test_a_sample_that_raises_is_told_in_its_own_tier(project: Project) -> None:
+    project.suite(SUITE.replace("torch.exp,", "torch.bmm,"))
+    assert project.run("--collect-only").ret == pytest.ExitCode.OK
+    refused(project.run("--collect-only", "--tier", "nightly"), "nightly_exp, sample rank1: eager PyTorch")
+
+
+def test_a_claim_for_an_operator_that_torch_lacks(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = Claim("aten.gone.default", "FP", "float32", "none", Source.DOCUMENTATION)
+    monkeypatch.setattr(claimed, "installed_claims", lambda: (gone,))
+    for options in ([], ["--collect-only"]):
+        result = project.run(*options)
+        refused(result, "executorch 1.5.1 claims aten.gone.default FP float32 (documentation), but torch")
+        assert "has no operator aten.gone.default" in told(result)
+
+
+def test_claims_that_cannot_be_read_take_no_run_down(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise UserError("executorch 9 has no generator")
+
+    monkeypatch.setattr(claimed, "installed_claims", refuse)
+    result = project.run("-k", "same", "--target", "reference")
+    assert result.ret == pytest.ExitCode.OK
+    assert "no claims to compare with: executorch 9 has no generator" in told(result)
+    assert project.read().claims == []
+
+
+UNCOVERED = """
+[[uncovered]]
+profile = "FP"
+dtype = "float16"
+mode = "none"
+reason = "nobody has asked"
+operators = ["aten.add.Tensor"]
+"""
+
+
+def test_a_run_says_what_is_claimed(project: Project) -> None:
+    table = project.root / "golden" / "uncovered.toml"
+    table.parent.mkdir()
+    table.write_text(UNCOVERED)
+    assert project.run("-k", "same", "--target", "reference").ret == pytest.ExitCode.OK
+    found = project.read()
+    assert len(found.claims) > 400
+    assert [claim.operator for claim in found.claims if claim.reason == "nobody has asked"] == [
+        "aten.add.Tensor"
+    ]
+    assert [item.dtypes for item in found.records] == [["float32"]]
+    assert found.records[0].delegates[0].tosa_dtypes == {"ADD": {"float32": 1}}
+    assert re.search(r"\| aten.add.Tensor +\| FP float16 +\| nobody has asked", project.matrix())
+    table.write_text(UNCOVERED.replace("reason", "because"))
+    result = project.run("--collect-only")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "uncovered.toml, entry 1: because, reason: an entry has" in told(result)
 
 
 @pytest.mark.parametrize(
@@ -368,11 +483,12 @@ def test_a_killed_run_is_resumed_without_loss(project: Project) -> None:
         return results.read_bytes().count(b"\n") if results.exists() else 0
 
     killed = project.start()
-    wait_for(lambda: lines() >= 4, 240)
+    wait_for(lambda: lines() >= 5, 240)
     killed.send_signal(signal.SIGKILL)
     assert killed.wait(30) == -signal.SIGKILL
     before = results.read_bytes()
-    kept = [json.loads(line)["id"] for line in before.splitlines()[1:]]
+    # After the run and what the backend claims.
+    kept = [json.loads(line)["id"] for line in before.splitlines()[2:]]
     assert 3 <= len(kept) < 8
     # What the kill may leave at worst: half a line.
     results.write_bytes(before + b'{"type":"case","id":"suites/oper')

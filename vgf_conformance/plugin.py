@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from _pytest.terminal import TerminalReporter
 
 from vgf_conformance.quiet import quiet
 from vgf_conformance.report import summary_table, write_reports
+from vgf_conformance.results.claims import Claim, Computation, load_reasons, with_reasons
 from vgf_conformance.results.expectations import CaseId, Expectation, load_expectations, update
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record
@@ -35,6 +36,7 @@ from vgf_conformance.vocabulary import (
 TIERS = ("smoke", "nightly", "all")
 SUITES = "suites"
 EXPECTATIONS = Path("golden") / "expectations"
+UNCOVERED = Path("golden") / "uncovered.toml"
 _RECORD = "vgf_record"
 _CONFORMANCE = pytest.StashKey["Conformance"]()
 
@@ -144,10 +146,11 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         settings = Settings.of(config)
         expectations = load_expectations(config.rootpath / EXPECTATIONS)
+        uncovered = load_reasons(config.rootpath / UNCOVERED)
         done = _done(config, settings)
     except UserError as error:
         raise pytest.UsageError(str(error)) from error
-    conformance = Conformance(config, settings, expectations, done)
+    conformance = Conformance(config, settings, expectations, uncovered, done)
     config.stash[_CONFORMANCE] = conformance
     config.pluginmanager.register(conformance, "vgf-conformance-run")
 
@@ -198,6 +201,9 @@ class SuiteModule(pytest.Module):
         file = self.path.relative_to(self.config.rootpath / SUITES).as_posix()
         try:
             planned = [*(_tosa_plan if declares_tosa_tests(module) else _plan)(module, file)]
+            self.config.stash[_CONFORMANCE].check_operators(
+                [(case, sample) for kind, case, sample, *_ in planned if kind is CaseItem]
+            )
         except UserError as error:
             raise self.CollectError(str(error)) from error
         for kind, case, sample, profile, scheme in planned:
@@ -290,11 +296,17 @@ class Conformance:
     """The run: evaluates items, and in the controller writes what they left behind."""
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, expectations: Any, done: dict[str, bool]
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        expectations: Any,
+        uncovered: Mapping[Computation, str],
+        done: dict[str, bool],
     ) -> None:
         self.settings = settings
         self._config = config
         self._expectations = expectations
+        self._uncovered = uncovered
         self._done = done
         self._evaluator: Any = None
         self._tosa_evaluator: Any = None
@@ -303,6 +315,9 @@ class Conformance:
         self._writer: ResultsWriter | None = None
         self._stale: list[str] = []
         self._kept: list[str] = []
+        self._claims_checked = False
+        self._claims_written = False
+        self._claimless = ""
         self._environment: dict[str, Any] = {}
         self._session: pytest.Session | None = None
 
@@ -340,6 +355,36 @@ class Conformance:
                 pass
         except OSError as error:
             pytest.exit(f"cannot write results to {folder}: {error.strerror or error}", returncode=2)
+
+    def check_operators(self, planned: Sequence[tuple[Any, Any]]) -> None:
+        """Refuse what makes every verdict on an operator meaningless; raises UserError.
+
+        That is a sample that eager PyTorch refuses, in the tiers that are run, and, told once, a claim
+        for an operator that torch lacks.
+        """
+        operators = {(case.name, sample.name): (case, sample) for case, sample in planned}
+        chosen = [pair for pair in operators.values() if pair[0].kind == "operator"]
+        if not chosen:
+            return
+        from vgf_conformance.evaluation.claimed import require_known
+        from vgf_conformance.evaluation.collect import require_eager
+
+        if not self._claims_checked:
+            self._claims_checked = True
+            require_known(self._installed_claims())
+        for case, sample in chosen:
+            if self.settings.tier in ("all", case.tier_of(sample)):
+                require_eager(case, sample, self.settings.seed)
+
+    def _installed_claims(self) -> Sequence[Claim]:
+        """What the installed backend claims; empty, with the reason kept, where it does not say."""
+        from vgf_conformance.evaluation.claimed import installed_claims
+
+        try:
+            return installed_claims()
+        except UserError as error:
+            self._claimless = str(error)
+            return ()
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Select by profile, scheme and tier; leave out what a resumed run has already."""
@@ -441,9 +486,19 @@ class Conformance:
         document = getattr(report, _RECORD, None)
         if document is not None and not self._is_worker:
             try:
-                self._open_writer().append(Record.from_json(document))
+                self._write(Record.from_json(document))
             except UserError as error:
                 pytest.exit(str(error), returncode=2)
+
+    def _write(self, record: Record) -> None:
+        """Append a record; what is claimed of operators comes before the first of them."""
+        writer = self._open_writer()
+        if record.kind == "operator" and not self._claims_written:
+            self._claims_written = True
+            claims = self._installed_claims()
+            if claims:
+                writer.append_claims(with_reasons(claims, self._uncovered))
+        writer.append(record)
 
     def _open_writer(self) -> ResultsWriter:
         if self._writer is None:
@@ -496,6 +551,8 @@ class Conformance:
         """A table at the end, and where the reports are."""
         for entry in self._stale:
             terminalreporter.write_line(f"stale expectation: {entry}", red=True)
+        if self._claimless:
+            terminalreporter.write_line(f"no claims to compare with: {self._claimless}")
         if self._writer is None and not self._kept:
             return
         if self._writer is not None:
