@@ -31,8 +31,9 @@ from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
 Array = NDArray[Any]
 
-#: What the reference model's Python binding cannot hand over: it leaves such outputs empty.
-_NOT_BOUND = ("int4", "int48")
+#: What the reference model's Python binding cannot hand over: it refuses such inputs, and leaves such
+#: outputs empty.
+_NOT_BOUND = {"int4", "int48"}
 
 #: The name of the only graph of a test, where a program has its delegates' names.
 _GRAPH = "test"
@@ -146,17 +147,25 @@ class TosaEvaluator:
             self._cache.put(key, generated)
         graph = read_graph(generated.tosa)
         inputs = [_stored(generated.inputs[name], graph.tensors[name]) for name in graph.inputs]
-        reference = self._targets["reference"]
+        unbound = sorted({graph.tensors[name].dtype for name in graph.inputs + graph.outputs} & _NOT_BOUND)
         try:
             exact = exact_results(generated)
-            reference.load((_delegate(generated, graph, b""),))
-            outputs = reference.run(0, inputs)
+            if unbound:
+                # Its program takes them; integers are the same in its precise mode.
+                outputs = Outputs([exact[name].value for name in graph.outputs])
+            else:
+                outputs = self._reference(generated, graph, inputs)
         except ReferenceFailure as failure:
             raise Fault(Verdict.FAIL, Stage.RUN, Finding.UNPREDICTABLE, str(failure)) from failure
         except TargetFailure as failure:
             raise _of_target(failure) from failure
-        notes = _complete(outputs, graph, exact)
+        notes = [f"{dtype}: by the reference model's program, its binding lacks it" for dtype in unbound]
         return Prepared(generated, graph, inputs, exact, outputs, key, notes)
+
+    def _reference(self, generated: Generated, graph: TosaGraph, inputs: Sequence[Array]) -> Outputs:
+        reference = self._targets["reference"]
+        reference.load((_delegate(generated, graph, b""),))
+        return reference.run(0, inputs)
 
     def _converted(self, record: Record, prepared: Prepared) -> bytes:
         start = time.perf_counter()
@@ -180,9 +189,13 @@ class TosaEvaluator:
         start = time.perf_counter()
         self._targets[target].load((_delegate(prepared.generated, prepared.graph, vgf),))
         try:
-            return self._targets[target].run(0, prepared.inputs)
+            outputs = self._targets[target].run(0, prepared.inputs)
         finally:
             record.seconds["run"] = time.perf_counter() - start
+        declared = [prepared.graph.tensors[name] for name in prepared.graph.outputs]
+        for number, (array, tensor) in enumerate(zip(outputs.arrays, declared, strict=False)):
+            outputs.arrays[number] = _signed(array, tensor)
+        return outputs
 
     def _key(self, *parts: object) -> str:
         whole = ("tosa", toolkit.version(), LISTING_SEED, *parts)
@@ -277,29 +290,37 @@ def _peer(prepared: Prepared) -> list[Array]:
         ]
 
 
-def _complete(outputs: Outputs, graph: TosaGraph, exact: Mapping[str, Exact]) -> list[str]:
-    """Fill in the results that the reference model's Python binding leaves out; say so in notes.
-
-    Its program gives them, and integers are the same in its precise mode.
-    """
-    notes = []
-    for number, name in enumerate(graph.outputs):
-        dtype = graph.tensors[name].dtype
-        if dtype in _NOT_BOUND and outputs.arrays[number].size == 0:
-            outputs.arrays[number] = exact[name].value
-            notes.append(f"output {number} is {dtype}, which the reference model's Python binding leaves out")
-    return notes
-
-
 def _delegate(generated: Generated, graph: TosaGraph, vgf: bytes) -> Delegate:
-    inputs = tuple(_port(graph.tensors[name]) for name in graph.inputs)
-    outputs = tuple(_port(graph.tensors[name]) for name in graph.outputs)
+    inputs, outputs = _ports(graph, graph.inputs), _ports(graph, graph.outputs)
     return Delegate(_GRAPH, generated.tosa, vgf, inputs, outputs, nodes=0)
 
 
-def _port(tensor: TosaTensor) -> Port:
-    """A tensor at the boundary of a VGF, which stores int48 as int64 and int4 as int8."""
-    return Port(tensor.shape, storage(tensor.dtype).name, tuple(range(len(tensor.shape))))
+def _ports(graph: TosaGraph, names: Sequence[str]) -> tuple[Port, ...]:
+    shapes = {name: graph.tensors[name].shape for name in names}
+    return tuple(
+        Port(shape, _in_vgf(graph, name), tuple(range(len(shape)))) for name, shape in shapes.items()
+    )
+
+
+def _in_vgf(graph: TosaGraph, name: str) -> str:
+    """The data type of a tensor in a VGF: int48 in int64, int4 in int8, what RESCALE reads as unsigned so."""
+    unsigned = {
+        tensor
+        for operator in graph.operators
+        for attribute, tensors in (
+            ("input_unsigned", operator.inputs[:1]),
+            ("output_unsigned", operator.outputs),
+        )
+        if operator.attributes.get(attribute)
+        for tensor in tensors
+    }
+    return ("u" if name in unsigned else "") + storage(graph.tensors[name].dtype).name
+
+
+def _signed(array: Array, tensor: TosaTensor) -> Array:
+    """What a VGF calls unsigned, as the TOSA graph has it: the same bits."""
+    dtype = storage(tensor.dtype)
+    return array.view(dtype) if array.dtype.kind == "u" and array.itemsize == dtype.itemsize else array
 
 
 def _stored(data: Array, tensor: TosaTensor) -> Array:
@@ -312,7 +333,10 @@ def _stored(data: Array, tensor: TosaTensor) -> Array:
 
 def _describe(record: Record, prepared: Prepared, vgf: bytes) -> None:
     tosa = prepared.generated.tosa
-    record.delegates = [DelegateFacts(_GRAPH, 0, prepared.graph.operator_counts(), len(tosa), len(vgf))]
+    graph = prepared.graph
+    record.delegates = [
+        DelegateFacts(_GRAPH, 0, graph.operator_counts(), len(tosa), len(vgf), graph.operator_dtypes())
+    ]
 
 
 def _blame(record: Record, fault: Fault) -> None:

@@ -29,6 +29,8 @@ class Verifier:
     def __init__(self, library: Path | None = None) -> None:
         """``library`` is the installed tosa-tools' own unless given; raises UserError where it is missing."""
         path = toolkit.verifier_library() if library is None else library
+        if not path.is_file():
+            raise toolkit.missing(f"verifier library ({path.name})")
         try:
             module = importlib.import_module("checker.verifier")
             self._library = module.VerifierLibrary(path)
