@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
+from vgf_conformance.formats.convert import Refusal, convert
 from vgf_conformance.tosatests.collect import Declared, declared_tests
-from vgf_conformance.tosatests.convert import Refusal, convert
-from vgf_conformance.tosatests.declare import FLOATS, NotCovered
+from vgf_conformance.tosatests.declare import EXTENSIONS, FLOATS, NotCovered
 from vgf_conformance.tosatests.generate import Generator, Options, operators
 
 FOLDER = Path(__file__).parents[2] / "suites" / "tosa"
@@ -38,6 +38,19 @@ def test_every_operator_is_declared_or_left_out_with_a_reason(declared: list[Dec
     assert not covered & set(left_out)
     assert len(left_out) == len(set(left_out))
     assert operators() - covered - set(left_out) == set()
+
+
+def test_every_extension_is_taken_or_left_out_with_a_reason() -> None:
+    values = [value for module in modules() for value in vars(module).values()]
+    left_out = [name for value in values if isinstance(value, NotCovered) for name in value.extensions]
+    assert not EXTENSIONS & set(left_out)
+    offered = {
+        name
+        for operator in ("ADD", "CAST", "COND_IF", "CONST", "NEGATE", "CAST_TO_BLOCK_SCALED", "RESCALE")
+        for item in Generator(Options(operator)).listed()
+        for name in item.extensions
+    }
+    assert offered - EXTENSIONS - set(left_out) == set()
 
 
 def test_there_are_enough_tests(declared: list[Declared]) -> None:

@@ -102,10 +102,11 @@ class TosaTests:
 
 @dataclass(frozen=True)
 class NotCovered:
-    """Operators that have no tests here, with the reason, so that a reader sees what is missing."""
+    """Operators and extensions without tests here, with the reason, so that a reader sees what is missing."""
 
     reason: str
     operators: tuple[str, ...]
+    extensions: tuple[str, ...] = ()
 
 
 def tosa_tests(
@@ -130,9 +131,9 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
-def not_covered(reason: str, *operators: str) -> NotCovered:
-    """Say why ``operators`` have no tests."""
-    return NotCovered(reason, operators)
+def not_covered(reason: str, *operators: str, extensions: Sequence[str] = ()) -> NotCovered:
+    """Say why ``operators``, or tests that need ``extensions`` of TOSA (``tosa-ext-fp8e4m3``), are left out."""
+    return NotCovered(reason, operators, tuple(extensions))
 
 
 def label(item: Listed) -> str:

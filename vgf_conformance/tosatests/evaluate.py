@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.comparison.propagation import NotCovered, propagate
 from vgf_conformance.formats.boundary import check_vgf
+from vgf_conformance.formats.convert import Refusal, convert, identity
 from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, read_graph, storage
 from vgf_conformance.formats.vgf import read_vgf
@@ -22,7 +23,6 @@ from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.results.record import Comparison, DelegateFacts, Record
 from vgf_conformance.targets.base import Outputs, Target, TargetFailure
 from vgf_conformance.tosatests import toolkit
-from vgf_conformance.tosatests.convert import Refusal, convert, identity
 from vgf_conformance.tosatests.declare import TosaTest, TosaTests
 from vgf_conformance.tosatests.generate import LISTING_SEED, Generated, generator
 from vgf_conformance.tosatests.reference import Exact, ReferenceFailure, exact_results
