@@ -132,7 +132,7 @@ def _tuples(value: Any) -> Any:
 
 
 def not_covered(reason: str, *operators: str, extensions: Sequence[str] = ()) -> NotCovered:
-    """Say why ``operators``, or tests that need ``extensions`` of TOSA (``tosa-ext-fp8e4m3``), are left out."""
+    """Say why ``operators``, or tests that need ``extensions`` (``tosa-ext-fp8e4m3``), are left out."""
     return NotCovered(reason, operators, tuple(extensions))
 
 
