@@ -39,7 +39,7 @@ narrow_floats = not_covered(
     extensions=["tosa-ext-fp8e4m3", "tosa-ext-fp8e5m2"],
 )
 wide_integers = not_covered(
-    "the converter makes int32 of int64 without a word, and the verifier's Python binding takes int64 for int48",
+    "the converter silently makes int32 of int64, and the verifier's Python binding takes int64 for int48",
     extensions=["tosa-ext-int64"],
 )
 dynamic_operands = not_covered(
