@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_doctor(commands)
     _add_check(commands)
+    _add_bisect(commands)
     _add_extract(commands)
     _add_report(commands)
     _add_compare(commands)
@@ -120,6 +121,38 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.set_defaults(command=_check)
 
 
+def _add_bisect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    bisect = commands.add_parser(
+        "bisect",
+        help="name the first wrong operator of a model",
+        description="Lowers the model of FILE, compares the TOSA graph with the PyTorch program step by "
+        "step, then emulation with the graph operator by operator, and names the first operator that is "
+        "wrong, where it comes from, and a folder that shows it on its own. Exit status: 0 none is wrong, "
+        "1 one is named, 2 bad input.",
+        epilog="FILE is as for check.",
+    )
+    bisect.add_argument("file", metavar="FILE.py")
+    bisect.add_argument("--profile", default="FP", help="TOSA profile (default: FP)")
+    bisect.add_argument(
+        "--scheme", help=f"quantisation scheme: {', '.join(SCHEMES)} (default: the file's for the profile)"
+    )
+    bisect.add_argument(
+        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
+    )
+    bisect.add_argument(
+        "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
+    )
+    bisect.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=Path("bisect"),
+        help="where the folder that shows the operator goes (default: bisect)",
+    )
+    bisect.set_defaults(command=_bisect)
+
+
 def _add_extract(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     extract = commands.add_parser("extract", help="write each delegate's VGF out of a .pte program")
     extract.add_argument("program", metavar="MODEL.pte", type=Path)
@@ -173,6 +206,27 @@ def _check(parsed: argparse.Namespace) -> int:
         finally:
             evaluator.close()
     return _status(records)
+
+
+def _bisect(parsed: argparse.Namespace) -> int:
+    profile = Profile.parse(parsed.profile)
+    scheme = known_scheme(parsed.scheme) if parsed.scheme else None
+    _require_lowering()
+    with quiet():
+        from vgf_conformance.evaluation.bisect import bisect_file
+
+    with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
+        found = bisect_file(
+            parsed.file,
+            profile,
+            scheme,
+            seed=parsed.seed,
+            driver=parsed.driver,
+            output=parsed.output,
+            folder=Path(folder),
+        )
+    print(found or "every operator is right: no step of the lowering and no operator of the target is off")
+    return EXIT_FAIL if found else EXIT_PASS
 
 
 def _require_lowering() -> None:

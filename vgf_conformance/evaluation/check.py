@@ -36,7 +36,7 @@ def check_files(files: Sequence[str], selection: Selection, evaluator: Evaluator
 
 
 def _check(user: UserModel, selection: Selection, evaluator: Evaluator) -> Iterator[Record]:
-    subjects = [_subject(user, number) for number in range(len(user.samples))]
+    subjects = [subject_of_file(user, number) for number in range(len(user.samples))]
     configurations = [
         (profile, scheme)
         for profile in selection.profiles or user.profiles
@@ -53,7 +53,8 @@ def _check(user: UserModel, selection: Selection, evaluator: Evaluator) -> Itera
             yield record
 
 
-def _subject(user: UserModel, number: int) -> Subject:
+def subject_of_file(user: UserModel, number: int) -> Subject:
+    """The subject of the user's model with sample ``number``."""
     return Subject(
         case=user.file,
         sample="inputs" if number == 0 else f"samples[{number - 1}]",

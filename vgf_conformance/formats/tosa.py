@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: TOSA's name of an element type -> ours: a numpy name, or the name that TOSA alone has.
-_DTYPES = {
+DTYPES = {
     "BOOL": "bool",
     "INT4": "int4",
     "INT8": "int8",
@@ -36,14 +36,14 @@ _DTYPES = {
 }
 
 #: Attributes whose number names a member of one of the schema's enumerations.
-_ENUMERATIONS = {
+ENUMERATIONS = {
     "nan_mode": "NanPropagationMode",
     "rounding_mode": "RoundingMode",
     "mode": "ResizeMode",
     "acc_type": "DType",
 }
 
-_CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
+CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
 #: Operators whose second input may have a dtype of its own.
 _DOT_PRODUCTS = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D", "MATMUL"})
@@ -68,13 +68,15 @@ class TosaOperator:
     """One operator; inputs and outputs name tensors of the graph.
 
     Enumerations among the attributes are given by name (``acc_type`` in our dtype
-    names), and CLAMP's ``min_val`` and ``max_val`` as numbers.
+    names), and CLAMP's ``min_val`` and ``max_val`` as numbers. ``location`` is what the
+    compiler noted about where the operator comes from.
     """
 
     name: str
     attributes: dict[str, Any]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    location: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class TosaGraph:
 
     def operator_counts(self) -> dict[str, int]:
         """How often each operator occurs, by name; constants are left out."""
-        names = (operator.name for operator in self.operators if operator.name not in _CONSTANTS)
+        names = (operator.name for operator in self.operators if operator.name not in CONSTANTS)
         return dict(sorted(Counter(names).items()))
 
     def operator_dtypes(self) -> dict[str, dict[str, int]]:
@@ -120,7 +122,7 @@ def read_graph(data: bytes) -> TosaGraph:
     if data[4:8] != b"TOSA":
         raise ValueError(f"not a TOSA flatbuffer: file identifier is {data[4:8]!r}")
     try:
-        root = _schema("TosaGraph").GetRootAs(bytearray(data))
+        root = schema("TosaGraph").GetRootAs(bytearray(data))
         blocks = [block for region in _items(root, "Regions") for block in _items(region, "Blocks")]
         version = _version(root.Version())
         graph = _graph(blocks[0], version) if len(blocks) == 1 else None
@@ -171,14 +173,16 @@ def _operator(item: Any, tensors: dict[str, TosaTensor]) -> TosaOperator:
     attributes = _attributes(item)
     for bound in {"min_val", "max_val"} & attributes.keys():
         attributes[bound] = _decode(attributes[bound].tobytes(), tensors[inputs[0]].dtype, ()).item()
-    return TosaOperator(_member("Op", item.Op()), attributes, inputs, _names(item, "Outputs"))
+    place = item.Location()
+    location = (place.Text() or b"").decode() if place is not None else ""
+    return TosaOperator(_member("Op", item.Op()), attributes, inputs, _names(item, "Outputs"), location)
 
 
 def _attributes(item: Any) -> dict[str, Any]:
     kind = _member("Attribute", item.AttributeType())
     if kind == "NONE":
         return {}
-    table = _schema(kind)()
+    table = schema(kind)()
     table.Init(item.Attribute().Bytes, item.Attribute().Pos)
     methods = {name for name in dir(table) if re.fullmatch(r"[A-Z]\w*", name) and name != "Init"}
     vectors = {name.removesuffix("AsNumpy") for name in methods if name.endswith("AsNumpy")}
@@ -191,8 +195,8 @@ def _attributes(item: Any) -> dict[str, Any]:
 def _scalar(name: str, value: Any) -> Any:
     if name == "acc_type":
         return _dtype(value)
-    if name in _ENUMERATIONS:
-        return _member(_ENUMERATIONS[name], value)
+    if name in ENUMERATIONS:
+        return _member(ENUMERATIONS[name], value)
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -232,17 +236,18 @@ def storage(dtype: str) -> np.dtype[Any]:
 
 def _dtype(number: int) -> str:
     name = _member("DType", number)
-    return _DTYPES.get(name, name.lower())
+    return DTYPES.get(name, name.lower())
 
 
 def _member(enumeration: str, number: int) -> str:
-    for name, value in vars(_schema(enumeration)).items():
+    for name, value in vars(schema(enumeration)).items():
         if value == number and not name.startswith("_"):
             return str(name)
     raise ValueError(f"{number} is no {enumeration}")
 
 
-def _schema(table: str) -> Any:
+def schema(table: str) -> Any:
+    """The accessor class, or the enumeration, of that name."""
     return getattr(importlib.import_module(f"tosa.{table}"), table)
 
 

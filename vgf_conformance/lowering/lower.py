@@ -50,7 +50,11 @@ _NOT_LOADED = ("GLIBC_", "GLIBCXX_", "error while loading shared libraries")
 
 @dataclass
 class Request:
-    """What to lower. ``calibration`` is not used where the scheme is ``none``."""
+    """What to lower. ``calibration`` is not used where the scheme is ``none``.
+
+    ``located`` asks for operators that say where in the PyTorch program they come from, which makes
+    the TOSA graphs larger.
+    """
 
     module: torch.nn.Module
     inputs: tuple[Any, ...]
@@ -59,6 +63,7 @@ class Request:
     calibration: Sequence[tuple[Any, ...]] = ()
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
+    located: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -116,6 +121,8 @@ def _own_converter() -> tuple[object, ...]:
 
 def _lower_exported(request: Request, exported: ExportedProgram, key: str) -> Artifact:
     specification = _specification(request.profile)
+    if request.located:
+        specification.dump_debug_info(VgfCompileSpec.DebugMode.TOSA)
     quantised: Program | None = None
     scales: tuple[float | None, ...] = ()
     if request.scheme != "none":
@@ -245,6 +252,7 @@ def _key(request: Request, exported: ExportedProgram) -> str:
         _own_converter(),
         request.profile.specification,
         request.scheme,
+        *(["located"] if request.located else []),
         str(exported.graph),
         [node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"],
         [_signature(leaf) for leaf in leaves],

@@ -1,0 +1,1 @@
+"""Names the first TOSA operator of a delegate that a target computes wrongly."""

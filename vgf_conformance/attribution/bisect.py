@@ -1,0 +1,180 @@
+"""Finds the first TOSA operator of a delegate that a target computes wrongly.
+
+Three looks, from the cheapest to the closest:
+
+1. every intermediate result made an output, in one run: the first operator whose result is wrong
+   for what the target itself gave it. It is then run alone, on the reference's intermediates.
+2. every operator alone, on the reference's intermediates: faults that the first look hides, because
+   a tensor that is an output is laid out and kept otherwise.
+3. the first operators together, by bisection: a fault that needs its neighbours (fusion, memory
+   that is used again).
+
+Each result is judged by the operator's own bound (``comparison.device``).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vgf_conformance.attribution.cut import Piece, alone, as_delegate, first, pieces, visible
+from vgf_conformance.comparison.device import judge_device
+from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, read_graph
+from vgf_conformance.formats.tosa_write import write_graph
+from vgf_conformance.results.record import Comparison
+from vgf_conformance.targets.base import Array, Target, TargetFailure
+
+#: A TOSA flatbuffer made into a VGF.
+Convert = Callable[[bytes], bytes]
+
+
+class Company(str, enum.Enum):
+    """How much of the graph the fault needs to show."""
+
+    ALONE = "alone"
+    BEFORE = "with the operators before it"
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The first operator that the target computes wrongly.
+
+    ``position`` counts the graph's operators from 0. ``comparison`` is its worst result and its
+    bound, None where ``failure`` says that the target gave none. ``delegate`` is the smallest graph
+    that shows it, with ``inputs``, ``expected`` and ``actual`` in memory order.
+    """
+
+    operator: TosaOperator
+    position: int
+    company: Company
+    delegate: Delegate
+    inputs: list[Array]
+    expected: list[Array]
+    actual: list[Array]
+    comparison: Comparison | None
+    failure: TargetFailure | None = None
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in words: the worst element, its index and what it should be."""
+        if self.failure is not None:
+            return self.failure.message
+        assert self.comparison is not None
+        return self.comparison.message
+
+
+class Bisection:
+    """The search in one delegate with one set of inputs (in memory order).
+
+    ``reference`` is the TOSA reference model; ``convert`` makes the VGFs of the cut graphs.
+    """
+
+    def __init__(
+        self,
+        delegate: Delegate,
+        inputs: Sequence[Array],
+        *,
+        reference: Target,
+        target: Target,
+        convert: Convert,
+    ) -> None:
+        self._graph = read_graph(delegate.tosa)
+        self._inputs = dict(zip(self._graph.inputs, inputs, strict=True))
+        self._reference = reference
+        self._target = target
+        self._convert = convert
+        self._pieces = pieces(self._graph)
+        self._expected: dict[str, Array] = {}
+
+    def culprit(self) -> Culprit | None:
+        """The first wrong operator; None where the target is right on these inputs.
+
+        Raises TargetFailure where the reference model refuses the graph, and whatever ``convert`` raises.
+        """
+        self._expected = {**self._inputs, **self._all(self._reference)}
+        return self._seen_through() or self._seen_alone() or self._seen_together()
+
+    def _seen_through(self) -> Culprit | None:
+        try:
+            got = {**self._inputs, **self._all(self._target)}
+        except TargetFailure:
+            # Which operator the target cannot run is found by running each alone.
+            return None
+        for piece in self._pieces:
+            if not self._right_for_its_own_inputs(piece, got):
+                return self._tried(alone(self._graph, piece), piece, Company.ALONE)
+        return None
+
+    def _seen_alone(self) -> Culprit | None:
+        found = (self._tried(alone(self._graph, piece), piece, Company.ALONE) for piece in self._pieces)
+        return next((culprit for culprit in found if culprit is not None), None)
+
+    def _seen_together(self) -> Culprit | None:
+        """The fewest operators from the start that go wrong together."""
+        low, high, found = 0, len(self._pieces), None
+        while low < high:
+            middle = (low + high) // 2
+            graph = first(self._graph, self._pieces[: middle + 1])
+            culprit = self._tried(graph, self._pieces[middle], Company.BEFORE)
+            if culprit is None:
+                low = middle + 1
+            else:
+                found, high = culprit, middle
+        return found
+
+    def _all(self, target: Target) -> dict[str, Array]:
+        """Every intermediate result on ``target``, by name."""
+        graph = visible(self._graph, self._pieces)
+        vgf = b"" if target is self._reference else self._convert(write_graph(graph))
+        arrays = self._run(target, graph, as_delegate(graph, self._inputs, vgf), self._inputs)
+        return dict(zip(graph.outputs, arrays, strict=True))
+
+    def _right_for_its_own_inputs(self, piece: Piece, got: Mapping[str, Array]) -> bool:
+        graph = alone(self._graph, piece)
+        expected = self._run(self._reference, graph, as_delegate(graph, got), got)
+        judged = judge_device(
+            graph,
+            [got[name] for name in graph.inputs],
+            [got[name] for name in graph.outputs],
+            expected,
+            target=self._target.name,
+            delegate="",
+        )
+        return all(comparison.passed for comparison in judged)
+
+    def _tried(self, graph: TosaGraph, piece: Piece, company: Company) -> Culprit | None:
+        """``graph`` on the target with the reference's inputs; a Culprit where that goes wrong."""
+        values = self._expected
+        delegate = as_delegate(graph, values, self._convert(write_graph(graph)))
+        inputs = [values[name] for name in graph.inputs]
+        expected = [values[name] for name in graph.outputs]
+        failure, actual, worst = None, [], None
+        try:
+            actual = self._run(self._target, graph, delegate, values)
+        except TargetFailure as error:
+            failure = error
+        else:
+            judged = judge_device(graph, inputs, actual, expected, target=self._target.name, delegate="")
+            worst = next((comparison for comparison in judged if not comparison.passed), None)
+        if failure is None and worst is None:
+            return None
+        position = piece.operators[-1]
+        return Culprit(
+            self._graph.operators[position],
+            position,
+            company,
+            delegate,
+            inputs,
+            expected,
+            actual,
+            worst,
+            failure,
+        )
+
+    def _run(
+        self, target: Target, graph: TosaGraph, delegate: Delegate, values: Mapping[str, Array]
+    ) -> list[Array]:
+        target.load([delegate])
+        return list(target.run(0, [values[name] for name in graph.inputs]).arrays)

@@ -1,0 +1,79 @@
+"""Writes a scenario: a folder that the ML SDK's stand-alone scenario runner runs on any device.
+
+The folder holds the VGF, its inputs as numpy files and ``scenario.json``, the runner's own format:
+``scenario_runner --scenario scenario.json --output DIR`` leaves the outputs in DIR.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vgf_conformance.formats.vgf import VgfTensor, read_vgf
+
+#: The Vulkan format of a tensor's elements, by dtype.
+FORMATS = {
+    "bool": "VK_FORMAT_R8_BOOL_ARM",
+    "uint8": "VK_FORMAT_R8_UINT",
+    "int8": "VK_FORMAT_R8_SINT",
+    "uint16": "VK_FORMAT_R16_UINT",
+    "int16": "VK_FORMAT_R16_SINT",
+    "uint32": "VK_FORMAT_R32_UINT",
+    "int32": "VK_FORMAT_R32_SINT",
+    "int64": "VK_FORMAT_R64_SINT",
+    "float16": "VK_FORMAT_R16_SFLOAT",
+    "bfloat16": "VK_FORMAT_R16_SFLOAT_FPENCODING_BFLOAT16_ARM",
+    "float32": "VK_FORMAT_R32_SFLOAT",
+}
+
+
+def write_scenario(folder: Path, vgf: bytes, inputs: Sequence[NDArray[Any]]) -> Path:
+    """Write ``graph.vgf``, ``input0.npy`` ... and ``scenario.json``, whose path is returned.
+
+    ``inputs`` are in the VGF's order and shapes; the outputs will be ``output0.npy`` ... Raises
+    KeyError for a dtype that no Vulkan format holds.
+    """
+    read = read_vgf(vgf)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "graph.vgf").write_bytes(vgf)
+    for number, array in enumerate(inputs):
+        np.save(folder / f"input{number}.npy", plain(array), allow_pickle=False)
+    tensors = [
+        *(_tensor(f"input{number}", tensor, "readonly") for number, (_, tensor) in enumerate(read.inputs)),
+        *(_tensor(f"output{number}", tensor, "writeonly") for number, (_, tensor) in enumerate(read.outputs)),
+    ]
+    slots = [*read.inputs, *read.outputs]
+    bindings = [
+        {"set": 0, "id": slot, "resource_ref": tensor["tensor"]["uid"]}
+        for (slot, _), tensor in zip(slots, tensors, strict=True)
+    ]
+    scenario = {
+        "commands": [{"dispatch_graph": {"graph_ref": "graph", "bindings": bindings}}],
+        "resources": [{"graph": {"uid": "graph", "src": "graph.vgf"}}, *tensors],
+    }
+    path = folder / "scenario.json"
+    path.write_text(json.dumps(scenario, indent=2) + "\n", encoding="utf-8")
+    return path
+
+
+def plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Narrow floats as plain integers of their width: numpy's files know numpy's own dtypes only."""
+    return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
+
+
+def _tensor(name: str, tensor: VgfTensor, access: str) -> dict[str, Any]:
+    file = {"src" if access == "readonly" else "dst": f"{name}.npy"}
+    return {
+        "tensor": {
+            "uid": name,
+            "dims": list(tensor.shape),
+            "format": FORMATS[tensor.dtype],
+            "shader_access": access,
+            **file,
+        }
+    }
