@@ -434,6 +434,11 @@ class Conformance:
             )
         record = dataclasses.replace(record, id=item.nodeid, repro=self._repro(item))
         applied: Record = self._expectations.apply(record)
+        if applied.unexpected and applied.kind == "model":
+            folder = self.settings.results / "first-wrong" / item.name
+            self._open_evaluator().attribute(
+                applied, self._subject_of(item), item.profile, item.scheme, folder
+            )
         return applied
 
     def _open_evaluator(self) -> Any:

@@ -13,6 +13,7 @@ from tests.results.records import record
 from vgf_conformance.results.record import (
     Comparison,
     DelegateFacts,
+    FirstWrong,
     Leftover,
     Metrics,
     Record,
@@ -44,6 +45,7 @@ def full_record() -> Record:
         ],
         delegates=[DelegateFacts("d0", 12, {"CONV2D": 2}, 100, 200)],
         leftovers=[Leftover("aten.topk.default", "not supported")],
+        first_wrong=FirstWrong(Stage.RUN, "d0", "CONV2D", 3, "aten.conv2d.default", "exact", "off", "folder"),
         seconds={"lower": 0.5},
         log="last words \udc80 \u2028",
     )
@@ -62,6 +64,7 @@ def test_schema_is_a_valid_2020_12_schema() -> None:
         ("metrics", Metrics, set()),
         ("delegate", DelegateFacts, set()),
         ("leftover", Leftover, set()),
+        ("first_wrong", FirstWrong, set()),
     ],
 )
 def test_schema_has_the_fields_of_the_dataclass(definition: str, kind: Any, extra: set[str]) -> None:

@@ -21,6 +21,7 @@ from vgf_conformance.lowering.artifact import Artifact
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import Request, lower
 from vgf_conformance.lowering.program import read_program
+from vgf_conformance.results.record import FirstWrong
 from vgf_conformance.targets.base import Array, Target
 from vgf_conformance.vocabulary import Profile, Stage
 
@@ -42,6 +43,19 @@ class Attribution:
     message: str
     repro: Path | None = None
 
+    def recorded(self) -> FirstWrong:
+        """The same as plain values, for a record."""
+        return FirstWrong(
+            stage=self.stage,
+            delegate=self.delegate,
+            operator=self.operator.name,
+            position=self.position,
+            origin=str(self.origin),
+            rule=self.rule,
+            message=self.message,
+            repro=str(self.repro or ""),
+        )
+
     def __str__(self) -> str:
         place = f"number {self.position} of {self.delegate}"
         lines = [
@@ -53,7 +67,10 @@ class Attribution:
 
 
 class Attributor:
-    """Looks for culprits with ``reference`` and one ``target``; repro folders go below ``folder``."""
+    """Looks for culprits with ``reference`` and one ``target``.
+
+    A folder that shows the operator goes below ``folder``, and is not written where that is None.
+    """
 
     def __init__(
         self,
@@ -62,7 +79,7 @@ class Attributor:
         target: Target,
         convert: Callable[[bytes], bytes],
         cache: Cache | None,
-        folder: Path,
+        folder: Path | None,
     ) -> None:
         self._reference = reference
         self._target = target
@@ -70,8 +87,12 @@ class Attributor:
         self._cache = cache
         self._folder = folder
 
-    def attribute(self, subject: Subject, profile: Profile, scheme: str) -> Attribution | None:
+    def attribute(
+        self, subject: Subject, profile: Profile, scheme: str, stage: Stage | None = None
+    ) -> Attribution | None:
         """The first operator to blame, lowering before target; None where all are right.
+
+        ``stage`` (lower or run) is where it is known to be.
 
         Raises LoweringFailure, and TargetFailure where the reference model refuses a graph.
         """
@@ -87,7 +108,8 @@ class Attributor:
         )
         artifact = lower(request, self._cache)
         lines = _source_lines(subject)
-        return self._lowering(subject, artifact, lines) or self._device(subject, artifact, lines)
+        found = None if stage is Stage.RUN else self._lowering(subject, artifact, lines)
+        return found if found or stage is Stage.LOWER else self._device(subject, artifact, lines)
 
     def _lowering(self, subject: Subject, artifact: Artifact, lines: Mapping[str, str]) -> Attribution | None:
         inputs = leaves(subject.inputs)
@@ -134,8 +156,10 @@ class Attributor:
         return all(comparison.passed for comparison in judged)
 
     def _of_culprit(self, culprit: Culprit, delegate: str, lines: Mapping[str, str]) -> Attribution:
-        name = f"{culprit.operator.name.lower()}-{culprit.position}"
-        folder = write_repro(culprit, self._folder / name, self._target.name, self._target.driver)
+        folder = self._folder
+        if folder is not None:
+            folder = folder / f"{culprit.operator.name.lower()}-{culprit.position}"
+            write_repro(culprit, folder, self._target.name, self._target.driver)
         rule = culprit.comparison.rule if culprit.comparison else "runs at all"
         message = f"{culprit.message} ({culprit.company.value})"
         place = _placed(origin(culprit.operator), lines)

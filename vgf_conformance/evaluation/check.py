@@ -48,7 +48,8 @@ def _check(user: UserModel, selection: Selection, evaluator: Evaluator) -> Itera
     for profile, scheme in configurations:
         for target in selection.targets:
             records = [evaluator.evaluate(subject, profile, scheme, target) for subject in subjects]
-            record = min(records, key=_gravity)
+            record, subject = min(zip(records, subjects, strict=True), key=lambda pair: _gravity(pair[0]))
+            evaluator.attribute(record, subject, profile, scheme, folder=None)
             record.repro = _repro(record, selection)
             yield record
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import collections
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.device import judge_device
+from vgf_conformance.evaluation.attribute import Attributor
 from vgf_conformance.evaluation.eager import EagerFailure
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
 from vgf_conformance.evaluation.prepare import Prepared, prepare, reported
 from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.evaluation.walk import Call, Walk, walk_program
+from vgf_conformance.formats.convert import convert
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, whole
@@ -76,6 +79,31 @@ class Evaluator:
             return [of_lowering(prepared, kept)]
         _describe(record, prepared)
         return self._faults(subject, prepared, record.target, record)
+
+    def attribute(
+        self, record: Record, subject: Subject, profile: Profile, scheme: str, folder: Path | None
+    ) -> None:
+        """Set ``record.first_wrong`` where a program of several operators gave wrong numbers, or none.
+
+        The folder that shows the operator goes below ``folder``.
+        """
+        operators = sum(sum(delegate.tosa_operators.values()) for delegate in record.delegates)
+        ran = record.stage is Stage.RUN or (record.stage is Stage.LOWER and record.finding is Finding.WRONG)
+        if record.verdict is Verdict.PASS or operators < 2 or not ran:
+            return
+        attributor = Attributor(
+            reference=self._targets["reference"],
+            target=self._targets[record.target],
+            convert=convert,
+            cache=self._cache,
+            folder=folder,
+        )
+        try:
+            found = attributor.attribute(subject, profile, scheme, record.stage)
+        except Exception as error:  # the verdict stands without it
+            record.notes.append(f"the search for the first wrong operator ended early: {describe(error)}")
+            return
+        record.first_wrong = None if found is None else found.recorded()
 
     def close(self) -> None:
         """End every target's process."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from tabulate import tabulate
 
+from vgf_conformance.report.failure import first_wrong_text
 from vgf_conformance.results.record import SCHEMA_VERSION, Comparison, Record
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
@@ -156,4 +157,6 @@ def _explanation(records: list[Record]) -> list[str]:
     ]
     if record.sample != "inputs":
         lines.append(f"  sample: {record.sample}")
+    if record.first_wrong:
+        lines += [f"  {line}" for line in first_wrong_text(record.first_wrong).splitlines()]
     return [*lines, f"  again: {record.repro}", ""]

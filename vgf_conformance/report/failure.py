@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
-from vgf_conformance.results.record import Comparison, Record
+from vgf_conformance.results.record import Comparison, FirstWrong, Record
 
 
 def failure_text(record: Record) -> str:
@@ -17,9 +17,23 @@ def failure_text(record: Record) -> str:
     if record.comparisons:
         rows = [_row(comparison) for comparison in record.comparisons]
         parts.append(tabulate(rows, ("pair", "out", "rule", "max error", "bound used", ""), tablefmt="plain"))
+    if record.first_wrong:
+        parts.append(first_wrong_text(record.first_wrong))
     if record.log:
         parts.append(f"last words:\n{record.log}")
     return "\n\n".join([*parts, f"again: {record.repro}"])
+
+
+def first_wrong_text(found: FirstWrong) -> str:
+    """The first wrong operator, where it comes from, how wrong it is, and what shows it."""
+    lines = [
+        f"first wrong operator: {found.operator}, number {found.position} of {found.delegate} "
+        f"({found.stage.value})",
+        f"  from {found.origin}" if found.origin else "",
+        f"  {found.message}; judged by: {found.rule}",
+        f"  shown by {found.repro}" if found.repro else "",
+    ]
+    return "\n".join(filter(None, lines))
 
 
 def _row(comparison: Comparison) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ FIELDS = [
     *("id", "name", "file", "case", "sample", "kind", "operator", "dtypes", "claims", "tier"),
     *("profile", "scheme", "target", "driver"),
     *("verdict", "stage", "finding", "message", "expected", "unexpected", "expectation_note"),
-    *("comparisons", "delegates", "leftovers", "notes", "seconds", "artifact", "repro", "log"),
+    *("comparisons", "delegates", "leftovers", "first_wrong", "notes", "seconds", "artifact", "repro", "log"),
 ]
 
 

@@ -94,6 +94,26 @@ class DelegateFacts:
 
 
 @dataclass
+class FirstWrong:
+    """The first TOSA operator that a failing model computes wrongly.
+
+    ``stage`` is lower where the graph does not say what the PyTorch program does, run where the target
+    does not compute what the graph says. ``position`` counts the operators of the delegate's graph from
+    0; ``origin`` is the PyTorch operator with its module and source line; ``rule`` and ``message`` are
+    those of its worst output; ``repro`` is the folder that shows it, empty where none was written.
+    """
+
+    stage: Stage
+    delegate: str
+    operator: str
+    position: int
+    origin: str
+    rule: str
+    message: str
+    repro: str = ""
+
+
+@dataclass
 class Record:
     """What was run, what came out, and whose fault a difference is.
 
@@ -131,6 +151,7 @@ class Record:
     comparisons: list[Comparison] = field(default_factory=list)
     delegates: list[DelegateFacts] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
+    first_wrong: FirstWrong | None = None
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     artifact: str = ""
@@ -163,6 +184,8 @@ class Record:
         fields["comparisons"] = [_comparison(item) for item in fields.get("comparisons", [])]
         fields["delegates"] = [DelegateFacts(**item) for item in fields.get("delegates", [])]
         fields["leftovers"] = [Leftover(**item) for item in fields.get("leftovers", [])]
+        if first := fields.get("first_wrong"):
+            fields["first_wrong"] = FirstWrong(**{**first, "stage": Stage(first["stage"])})
         return cls(**fields)
 
 
