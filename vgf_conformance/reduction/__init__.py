@@ -1,0 +1,1 @@
+"""From a failing user model to the fewest operators and the smallest inputs that still fail alike."""
