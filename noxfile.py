@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -69,10 +70,22 @@ def nightly(session: nox.Session) -> None:
             run(session, "vgf-conformance", "compare", str(before[-1]), str(today))
 
 
-def run_suites(session: nox.Session, results: Path, *options: str) -> None:
+@nox.session(venv_backend="none", default=False)
+def sensitivity(session: nox.Session) -> None:
+    """Plant faults into the results and graphs of the suites' cases: the share that the tolerances catch."""
+    install_vulkan(session)
+    install_stack(session)
+    suites = ("suites/operators", "suites/programs", "suites/models")
+    options = ("--tier", "all", "--target", "reference", "--sensitivity")
+    run_suites(session, Path("reports/sensitivity"), *options, suites=suites)
+
+
+def run_suites(
+    session: nox.Session, results: Path, *options: str, suites: Sequence[str] = ("suites",)
+) -> None:
     """Run the suites into ``results`` and say where the report is, whatever came out."""
     try:
-        run(session, "pytest", "suites", *options, "-n", "auto", "--results", str(results), *session.posargs)
+        run(session, "pytest", *suites, *options, "-n", "auto", "--results", str(results), *session.posargs)
     finally:
         for page in sorted(results.glob("*.html")):
             session.log(f"report: {page}")

@@ -55,6 +55,7 @@ class Settings:
     results: Path
     resume: bool
     update_expectations: bool
+    sensitivity: bool
 
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
@@ -70,6 +71,7 @@ class Settings:
             results=_results_folder(config.getoption("--results")),
             resume=config.getoption("--resume"),
             update_expectations=config.getoption("--update-expectations"),
+            sensitivity=config.getoption("--sensitivity"),
         )
 
 
@@ -132,6 +134,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--resume", action="store_true", help="keep the records that DIR holds and run only what is missing"
+    )
+    group.addoption(
+        "--sensitivity",
+        action="store_true",
+        help="also plant faults into right results and graphs, and count those that the tolerances catch",
     )
     group.addoption(
         "--update-expectations",
@@ -432,6 +439,10 @@ class Conformance:
             record = self._open_evaluator().evaluate(
                 self._subject_of(item), item.profile, item.scheme, item.target
             )
+            if self.settings.sensitivity:
+                self._open_evaluator().measure_sensitivity(
+                    record, self._subject_of(item), item.profile, item.scheme
+                )
         record = dataclasses.replace(record, id=item.nodeid, repro=self._repro(item))
         applied: Record = self._expectations.apply(record)
         if applied.unexpected and applied.kind == "model":

@@ -48,6 +48,7 @@ class Finding(str, enum.Enum):
     DISAGREEMENT = "disagreement"
     CRASHED = "crashed"
     HUNG = "hung"
+    BLIND = "blind"
     INPUT = "input"
 
 

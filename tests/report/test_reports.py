@@ -13,7 +13,7 @@ from tests.results.records import record
 from vgf_conformance.report import compare_table, summary_table, write_reports
 from vgf_conformance.report.tally import NOTHING
 from vgf_conformance.results.merge import Results, compare_runs
-from vgf_conformance.results.record import Comparison, DelegateFacts, Metrics, Record
+from vgf_conformance.results.record import Comparison, DelegateFacts, Metrics, Record, Sensitivity
 from vgf_conformance.results.store import ResultsWriter, read_results
 from vgf_conformance.vocabulary import Stage, UserError, Verdict
 
@@ -284,3 +284,22 @@ def test_compare_table_says_what_changed() -> None:
     assert compare_table(compare_runs(old, old)) == "nothing changed"
     assert "new failures: 1\n" in compare_table(compare_runs(old, new))
     assert "pass -> fail at lower" in compare_table(compare_runs(old, new))
+
+
+def test_sensitivity_is_reported_where_it_was_measured(tmp_path: Path) -> None:
+    assert "sensitivity.md" not in written(tmp_path / "without", record())
+    reports = written(
+        tmp_path / "with",
+        record(operator="aten.add.Tensor", sensitivity=Sensitivity(10, 2, 8)),
+        record(
+            operator="aten.add.Tensor",
+            sample="other",
+            sensitivity=Sensitivity(4, 1, 2, ["one element zeroed in output 0: within the tolerance"]),
+        ),
+        record(operator="aten.exp.default", sample="third"),
+    )
+    page = reports["sensitivity.md"]
+    assert "10 of 11 faults caught (90.9 %) in 2 cases; 3 more changed nothing" in page
+    assert re.search(r"aten\.add\.Tensor .*\| 2 +\| 11 +\| 10 +\| 90\.9 % +\| 3", page)
+    assert "one element zeroed in output 0: within the tolerance" in page
+    assert "aten.exp.default" not in page

@@ -17,6 +17,7 @@ from vgf_conformance.results.record import (
     Leftover,
     Metrics,
     Record,
+    Sensitivity,
 )
 from vgf_conformance.results.store import schema_refusal
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
@@ -46,6 +47,7 @@ def full_record() -> Record:
         delegates=[DelegateFacts("d0", 12, {"CONV2D": 2}, 100, 200)],
         leftovers=[Leftover("aten.topk.default", "not supported")],
         first_wrong=FirstWrong(Stage.RUN, "d0", "CONV2D", 3, "aten.conv2d.default", "exact", "off", "folder"),
+        sensitivity=Sensitivity(9, 2, 6, ["one element zeroed in output 0: within the tolerance"]),
         seconds={"lower": 0.5},
         log="last words \udc80 \u2028",
     )
@@ -65,6 +67,7 @@ def test_schema_is_a_valid_2020_12_schema() -> None:
         ("delegate", DelegateFacts, set()),
         ("leftover", Leftover, set()),
         ("first_wrong", FirstWrong, set()),
+        ("sensitivity", Sensitivity, set()),
     ],
 )
 def test_schema_has_the_fields_of_the_dataclass(definition: str, kind: Any, extra: set[str]) -> None:

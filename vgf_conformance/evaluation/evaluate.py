@@ -19,7 +19,8 @@ from vgf_conformance.formats.convert import convert
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, whole
-from vgf_conformance.results.record import Comparison, DelegateFacts, Leftover, Record
+from vgf_conformance.results.record import Comparison, DelegateFacts, Leftover, Record, Sensitivity
+from vgf_conformance.sensitivity.measure import measure
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
@@ -104,6 +105,21 @@ class Evaluator:
             record.notes.append(f"the search for the first wrong operator ended early: {describe(error)}")
             return
         record.first_wrong = None if found is None else found.recorded()
+
+    def measure_sensitivity(self, record: Record, subject: Subject, profile: Profile, scheme: str) -> None:
+        """Set ``record.sensitivity`` of a case that passes; one that catches no fault at all fails."""
+        prepared = self._prepared(subject, profile, scheme)
+        if record.verdict is not Verdict.PASS or isinstance(prepared, LoweringFailure):
+            return
+        record.sensitivity = Sensitivity()
+        for call in prepared.reference.calls:
+            graph = prepared.graphs[call.delegate]
+            record.sensitivity.add(
+                measure(graph, call.inputs, call.outputs.arrays, self._targets["reference"])
+            )
+        if record.sensitivity.faults and not record.sensitivity.caught:
+            message = f"none of {record.sensitivity.faults} planted faults is caught"
+            _blame(record, Fault(Verdict.FAIL, Stage.RUN, Finding.BLIND, message))
 
     def close(self) -> None:
         """End every target's process."""

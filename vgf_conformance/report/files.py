@@ -8,6 +8,7 @@ from pathlib import Path
 from vgf_conformance.report.html import html_report
 from vgf_conformance.report.junit import junit_report
 from vgf_conformance.report.matrix import matrix_report
+from vgf_conformance.report.sensitivity import has_sensitivity, sensitivity_report
 from vgf_conformance.report.tolerance import tolerance_report
 from vgf_conformance.results.merge import Results
 from vgf_conformance.vocabulary import UserError
@@ -21,13 +22,14 @@ REPORTS: dict[str, Callable[[Results], str]] = {
 
 
 def write_reports(results: Results, folder: Path) -> list[Path]:
-    """Write every report into ``folder`` and return their paths.
+    """Write every report into ``folder`` and return their paths; sensitivity.md where it was measured.
 
     Takes any record: what is missing is left blank, and what is too long is cut. Raises
     UserError where the folder cannot be written.
     """
     paths = []
-    for name, report in REPORTS.items():
+    measured = {"sensitivity.md": sensitivity_report} if has_sensitivity(results) else {}
+    for name, report in {**REPORTS, **measured}.items():
         path = folder / name
         content = report(results).encode("utf-8", "replace")
         try:

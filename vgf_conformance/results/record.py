@@ -94,6 +94,32 @@ class DelegateFacts:
 
 
 @dataclass
+class Sensitivity:
+    """Faults that were put into a right result or its graph, and what the comparison made of them.
+
+    Those that change nothing are ``equivalent``; ``survivors`` says of each of the others that was not
+    caught what it was and why.
+    """
+
+    tried: int = 0
+    equivalent: int = 0
+    caught: int = 0
+    survivors: list[str] = field(default_factory=list)
+
+    @property
+    def faults(self) -> int:
+        """How many count."""
+        return self.tried - self.equivalent
+
+    def add(self, other: Sensitivity) -> None:
+        """Count another delegate's faults too."""
+        self.tried += other.tried
+        self.equivalent += other.equivalent
+        self.caught += other.caught
+        self.survivors += other.survivors
+
+
+@dataclass
 class FirstWrong:
     """The first TOSA operator that a failing model computes wrongly.
 
@@ -152,6 +178,7 @@ class Record:
     delegates: list[DelegateFacts] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
     first_wrong: FirstWrong | None = None
+    sensitivity: Sensitivity | None = None
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     artifact: str = ""
@@ -186,6 +213,8 @@ class Record:
         fields["leftovers"] = [Leftover(**item) for item in fields.get("leftovers", [])]
         if first := fields.get("first_wrong"):
             fields["first_wrong"] = FirstWrong(**{**first, "stage": Stage(first["stage"])})
+        if measured := fields.get("sensitivity"):
+            fields["sensitivity"] = Sensitivity(**measured)
         return cls(**fields)
 
 
