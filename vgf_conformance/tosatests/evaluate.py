@@ -92,7 +92,7 @@ class TosaEvaluator:
             driver=self._targets[target].driver,
         )
         try:
-            self._fill(record, self._prepared(tests, test), target)
+            self._fill(record, self.prepared(tests, test), target)
         except UserError:
             raise
         except Fault as fault:
@@ -128,7 +128,8 @@ class TosaEvaluator:
         if fault is not None:
             raise fault
 
-    def _prepared(self, tests: TosaTests, test: TosaTest) -> Prepared:
+    def prepared(self, tests: TosaTests, test: TosaTest) -> Prepared:
+        """The test with its exact results and the reference model's; raises Fault where there are none."""
         key = self._key("test", tests.options, test.listed.name, self._seed)
         if self._last is None or self._last[0] != key:
             try:
