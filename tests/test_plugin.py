@@ -546,3 +546,33 @@ def test_a_driver_that_crashes_takes_no_run_down(project: Project) -> None:
     assert "crash" in (project.results / "matrix.md").read_text()
     assert "SIGILL" in (project.results / "report.html").read_text()
     assert (project.results / "tolerance.md").stat().st_size > 0
+
+
+def test_a_jump_of_headroom_fails_the_run(project: Project) -> None:
+    run = project.run("--tier", "nightly", "--target", "emulation", "--update-baselines")
+    assert run.ret == pytest.ExitCode.OK
+    path = project.root / "golden" / "baselines" / "emulation.json"
+    baseline = json.loads(path.read_text())
+    ((key, share),) = baseline["headroom"].items()
+    assert key == "operators/test_small.py::nightly_exp[FP-none]"
+    again = project.run("--tier", "nightly", "--target", "emulation")
+    assert again.ret == pytest.ExitCode.OK
+    # As if exp had used a tenth of it before.
+    baseline["headroom"][key] = share / 10
+    path.write_text(json.dumps(baseline))
+    worse = project.run("--tier", "nightly", "--target", "emulation")
+    assert worse.ret == pytest.ExitCode.TESTS_FAILED
+    worse.stdout.fnmatch_lines([f"headroom regression: {key.replace('[', '[[]')} on emulation: *"])
+    # With another driver it is said, and is no failure.
+    baseline["made_with"]["driver"] = "another"
+    path.write_text(json.dumps(baseline))
+    assert project.run("--tier", "nightly", "--target", "emulation").ret == pytest.ExitCode.OK
+
+
+def test_sensitivity_is_measured_on_request(project: Project) -> None:
+    run = project.run("--target", "reference", "-k", "add and same", "--sensitivity")
+    assert run.ret == pytest.ExitCode.OK
+    (record,) = read_results([project.results]).records
+    assert record.sensitivity is not None
+    assert record.sensitivity.caught == record.sensitivity.faults > 3
+    assert "1 cases" in (project.results / "sensitivity.md").read_text()

@@ -18,6 +18,7 @@ from _pytest.terminal import TerminalReporter
 
 from vgf_conformance.quiet import quiet
 from vgf_conformance.report import summary_table, write_reports
+from vgf_conformance.results.baselines import load_baselines, regressions, tools, update_baselines
 from vgf_conformance.results.claims import Claim, Computation, load_reasons, with_reasons
 from vgf_conformance.results.expectations import CaseId, Expectation, load_expectations, update
 from vgf_conformance.results.merge import Results
@@ -36,6 +37,7 @@ from vgf_conformance.vocabulary import (
 TIERS = ("smoke", "nightly", "all")
 SUITES = "suites"
 EXPECTATIONS = Path("golden") / "expectations"
+BASELINES = Path("golden") / "baselines"
 UNCOVERED = Path("golden") / "uncovered.toml"
 _RECORD = "vgf_record"
 _CONFORMANCE = pytest.StashKey["Conformance"]()
@@ -55,6 +57,7 @@ class Settings:
     results: Path
     resume: bool
     update_expectations: bool
+    update_baselines: bool
     sensitivity: bool
 
     @classmethod
@@ -71,6 +74,7 @@ class Settings:
             results=_results_folder(config.getoption("--results")),
             resume=config.getoption("--resume"),
             update_expectations=config.getoption("--update-expectations"),
+            update_baselines=config.getoption("--update-baselines"),
             sensitivity=config.getoption("--sensitivity"),
         )
 
@@ -134,6 +138,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--resume", action="store_true", help="keep the records that DIR holds and run only what is missing"
+    )
+    group.addoption(
+        "--update-baselines",
+        action="store_true",
+        help="record in golden/baselines how much of each bound this run used",
     )
     group.addoption(
         "--sensitivity",
@@ -580,11 +589,26 @@ class Conformance:
             assert self._session is not None
             self._session.exitstatus = pytest.ExitCode.INTERRUPTED
 
+    def _judge_headrooms(self, results: Results, terminal: TerminalReporter) -> None:
+        """A jump inside the bound fails the run, where driver and versions are the baseline's."""
+        folder = self._config.rootpath / BASELINES
+        made_with = {target: tools(self._environment, target) for target in self.settings.targets}
+        if self.settings.update_baselines:
+            for path in update_baselines(folder, results.records, made_with):
+                terminal.write_line(f"{path}")
+            return
+        for jump in regressions(load_baselines(folder), results.records, made_with):
+            terminal.write_line(f"headroom regression: {jump}", red=jump.same)
+            assert self._session is not None
+            if jump.same and self._session.exitstatus == pytest.ExitCode.OK:
+                self._session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
     def _summarise(self, results: Results, terminal: TerminalReporter) -> None:
         terminal.section("VGF conformance")
         terminal.write_line(summary_table(results))
         for path in write_reports(results, self.settings.results):
             terminal.write_line(f"{path}")
+        self._judge_headrooms(results, terminal)
         if self.settings.update_expectations:
             versions = {key: str(value) for key, value in self._environment.get("versions", {}).items()}
             for path in update(self._config.rootpath / EXPECTATIONS, results.records, versions):
