@@ -116,6 +116,22 @@ def test_rounded_results_that_are_representable_have_no_choice() -> None:
     assert bounds.rounded(one(0.0), "float16") == 0
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_cast_truncates_or_rounds_to_the_nearest(sign: int) -> None:
+    def allowed(exact: float) -> list[float]:
+        error = float(bounds.cast(one(exact), "bfloat16")[0])
+        near = [254.0, 255.0, 256.0, 258.0, 260.0, 262.0]
+        return [value for value in near if passes(sign * value, exact, error, "bfloat16")]
+
+    # bf16 steps by 2 here. Half a unit away from zero is still allowed, more is not.
+    assert allowed(sign * 259.0) == [258.0, 260.0]
+    assert allowed(sign * 258.75) == [258.0]
+    assert allowed(sign * 259.25) == [258.0, 260.0]
+    assert allowed(sign * 258.0) == [258.0]
+    assert bounds.cast(one(0.0), "bfloat16") == 0
+    assert bounds.cast(one(math.inf), "bfloat16") == 0
+
+
 def test_bfloat16_sums_may_be_truncated() -> None:
     assert bounds.arithmetic(one(257.0), "bfloat16") == 2
     assert bounds.arithmetic(one(2049.0), "float16") == 1

@@ -157,6 +157,61 @@ def test_sums_of_small_whole_numbers_are_exact(dtype: str, limit: int) -> None:
     assert bound(0.5, 1.0) > 0
 
 
+def test_the_draft_gives_room_by_the_operands_not_by_the_result() -> None:
+    def bound(dtype: str) -> float:
+        data = exactly(np.full((1, 1, 4), 1.5), dtype), exactly(np.ones((1, 4, 1)), dtype)
+        operands = (*data, zero(dtype), zero(dtype))
+        return float(
+            OPERATORS["MATMUL"](Call("MATMUL", {}, operands, (1, 1, 1), "float32", "1.1-draft")).error.max()
+        )
+
+    # B = 6 and ksb = 4: 2 ksb half units of fp32 for bf16 operands, three times that for fp32 ones.
+    assert bound("bfloat16") == 2 * 4 * 6 * 2.0**-24
+    assert bound("float32") == 3 * bound("bfloat16")
+
+
+def test_a_bias_of_zero_has_a_magnitude_too() -> None:
+    # A kernel of one element spread with stride 2: the result in the middle is the bias alone.
+    operands = (
+        exactly(np.full((1, 1, 2, 1), 1.5), "float16"),
+        exactly(np.ones((1, 1, 1, 1)), "float16"),
+        *(zero("float16") for _ in range(3)),
+    )
+    attributes = {"stride": (1, 2), "out_pad": (0, 0, 0, 0), "acc_type": "float16", "local_bound": True}
+    result = OPERATORS["TRANSPOSE_CONV2D"](
+        call("TRANSPOSE_CONV2D", operands, (1, 1, 3, 1), "float16", **attributes)
+    )
+    # B there is the smallest normal number, and u no less: 2 ksb u with ksb = 1.
+    assert result.value.ravel().tolist() == [1.5, 0.0, 1.5]
+    assert result.error[0, 0, 1, 0] == 2 * 2.0**-14
+    assert result.error[0, 0, 0, 0] == 2 * (1.5 + 2.0**-14) * 2.0**-11
+
+
+def test_sums_of_bfloat16_are_added_up_in_float32() -> None:
+    operand = exactly(np.full((1, 64), 1.25), "bfloat16")
+    result = OPERATORS["REDUCE_SUM"](call("REDUCE_SUM", (operand,), (1, 1), "bfloat16", axis=1))
+    # The accumulator has 16 more fraction bits, so that ksb = ceil(64 / 2^8) = 1: 2 half units of B = 80.
+    assert result.error[0, 0] == 2 * 80 * 2.0**-8
+
+
+def test_an_infinite_operand_makes_an_infinite_sum() -> None:
+    operand = exactly(np.array([[np.inf, 1.5], [1.5, 2.5]]), "float32")
+    result = OPERATORS["REDUCE_SUM"](call("REDUCE_SUM", (operand,), (2, 1), "float32", axis=1))
+    for actual, expected in [(np.inf, True), (-np.inf, False), (np.nan, False), (0.0, False)]:
+        candidate = np.array([[actual], [4.0]], np.float32)
+        judged = bounds.within(candidate, result.value, result.error, "float32")
+        assert judged.tolist() == [[expected], [True]]
+
+
+def test_a_power_of_zero_or_to_it_has_no_error() -> None:
+    base, exponent = (exactly(np.array(values), "float32") for values in ([3.0, 0.0, 3.0], [0.0, 2.0, 2.0]))
+    result = OPERATORS["POW"](elementwise("POW", base, exponent))
+    assert result.value.tolist() == [1.0, 0.0, 9.0]
+    assert (result.error > 0).tolist() == [False, False, True]
+    unsure = Bounded(exponent.value, np.full(3, 1e-3), "float32")
+    assert OPERATORS["POW"](elementwise("POW", base, unsure)).error[0] > math.log(3.0) * 1e-3
+
+
 def test_unknown_operators_are_named() -> None:
     operator = TosaOperator("CUSTOM", {}, ("x",), ("y",))
     tensor = read_graph(softmax("float32")).tensors["x"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.comparison.propagation import propagate
 from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.tosatests.generate import Generated, Generator, Options
@@ -65,3 +66,17 @@ def test_infinities_and_nan_stand_where_the_reference_has_them(operator: str) ->
     ours = propagate(graph, [test.inputs[name] for name in graph.inputs])
     for name, bounded in zip(graph.outputs, ours, strict=True):
         np.testing.assert_array_equal(bounded.value, exact_results(test)[name].value)
+
+
+def test_errors_that_are_each_allowed_may_be_too_many() -> None:
+    test = generated("RFFT2D", "lclbnd0_s0")
+    graph = read_graph(test.tosa)
+    inputs = [test.inputs[name] for name in graph.inputs]
+    right = [item.value.astype(np.float32) for item in propagate(graph, inputs)]
+    wrong = [right[0] + 0.9 * propagate(graph, inputs)[0].error.astype(np.float32), right[1]]
+    real, imaginary = judge_device(graph, inputs, wrong, right, target="emulation", delegate="tag0")
+    assert not real.passed
+    assert "sum of squares" in real.message
+    assert imaginary.passed
+    # |e| = 1.8 ksb with ksb = 512: 3.24 ksb^2 for each result, of 1.6 ksb that are allowed.
+    assert real.headroom == pytest.approx(3.24 * 512 / 1.6, rel=0.01)

@@ -39,7 +39,9 @@ FORMATS = {
     "bfloat16": Format(7, 2.0**-126, 2.0**128 - 2.0**120),
 }
 
-#: Largest allowed |e| of a dot product in units of ksb, by version and dtype: ABS_BOUND / ksb.
+#: Largest allowed |e| of a dot product in units of ksb, by version and the operands' dtype: ABS_BOUND / ksb.
+#: The draft lets products of fp32 numbers be made of several of bf16; those of bf16 numbers with an fp32
+#: result have no such need, and no more room.
 DOT_PRODUCT_LIMIT = {
     "1.0.2": {"float32": 2.0, "float16": 2.0, "bfloat16": 2.0},
     "1.1-draft": {"float32": 6.0, "float16": 2.0, "bfloat16": 2.0},
@@ -240,8 +242,16 @@ def resize_bilinear(largest: float, dtype: str) -> float:
 
 
 def cast(exact: Float, dtype: str) -> Float:
-    """CAST to a float: -1 to +0.5 ULP in the conformance tests, here 1 ULP both ways."""
-    return rounded(exact, dtype, 1.0)
+    """CAST of an exact number to a float: 1 ULP toward zero, half a ULP away from it.
+
+    This is the distance to the next number toward zero: that one is always allowed, and the
+    one on the other side where it lies no farther, thus at half a ULP or less. 0 where the
+    number is representable.
+    """
+    unit = ulp_size(exact, dtype)
+    with np.errstate(invalid="ignore"):
+        beyond = np.abs(exact) - np.floor(np.abs(exact) / unit) * unit
+    return np.where(np.isfinite(exact), beyond, 0.0)
 
 
 def dot_product_terms(terms: int, accumulator: str, dtype: str, bias: bool) -> int:
@@ -264,25 +274,30 @@ def dot_product_unit(magnitude: Float, dtype: str) -> Float:
     return np.where(magnitude == 0, 0.0, unit)
 
 
-def dot_product(magnitude: Float, ksb: int, dtype: str, version: str = "1.0.2") -> Float:
-    """CONV*, MATMUL, AVG_POOL2D, REDUCE_SUM: 2 ksb units; infinite where the sum may overflow."""
+def dot_product(
+    magnitude: Float, ksb: int, dtype: str, version: str = "1.0.2", *, operands: str | None = None
+) -> Float:
+    """CONV*, MATMUL, AVG_POOL2D, REDUCE_SUM: 2 ksb units; infinite where the sum may overflow.
+
+    ``operands`` is the operands' dtype, where that is not the result's.
+    """
     form = FORMATS[dtype]
-    limit = DOT_PRODUCT_LIMIT[version][dtype] * ksb
+    limit = DOT_PRODUCT_LIMIT[version][operands or dtype] * ksb
     overflows = magnitude * (1 + limit * 2.0 ** (-1 - form.fraction)) > form.normal_max
     return np.where(overflows, np.inf, limit * dot_product_unit(magnitude, dtype))
 
 
 def dot_product_variance(
-    actual: NDArray[Any], exact: Float, error: Float, ksb: int, version: str, dtype: str
+    actual: NDArray[Any], exact: Float, error: Float, ksb: int, version: str, operands: str
 ) -> float:
     """The share used of the allowed sum of squared errors, 1.6 ksb for each of the T results.
 
     ``error`` is the bound of ``dot_product``, which fixes the units: 2 ksb of them (6 ksb in
-    the draft for fp32). Elements without a finite bound, or whose exact result is not
+    the draft for operands of fp32). Elements without a finite bound, or whose exact result is not
     finite, count as exact, as the specification has it.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        units = DOT_PRODUCT_LIMIT[version][dtype] * ksb * (actual.astype(np.float64) - exact) / error
+        units = DOT_PRODUCT_LIMIT[version][operands] * ksb * (actual.astype(np.float64) - exact) / error
     judged = units[np.isfinite(error) & np.isfinite(exact) & (error > 0)]
     return float(np.sum(judged**2)) / (DOT_PRODUCT_VARIANCE * ksb * max(actual.size, 1))
 

@@ -19,7 +19,7 @@ from vgf_conformance.comparison.operators import OPERATORS
 from vgf_conformance.comparison.operators.base import Bounded
 from vgf_conformance.comparison.propagation import (
     LAYOUT,
-    dot_product_length,
+    dot_product_terms,
     evaluate,
     single_operator,
 )
@@ -168,10 +168,12 @@ class _Judge:
                 text = f": within the bound, but {noise:.3g} times the noise that the reference's allows"
                 return _Opinion(False, rule, noise, text + _worst(actual != reference, actual, reference))
             used = max(used, noise)
-        length = dot_product_length(self.graph, self._bounded_all()) if inside.all() else None
-        if length is None:
+        terms = dot_product_terms(self.graph, self._bounded_all()) if inside.all() else None
+        if terms is None:
             return _verdict(rule, ~inside, actual, reference, used)
-        share = bounds.dot_product_variance(actual, exact.value, exact.error, length, self.version, dtype)
+        share = bounds.dot_product_variance(
+            actual, exact.value, exact.error, terms.ksb, self.version, terms.operands
+        )
         if share > 1:
             text = f": errors within the bound, but {share:.3g} times the allowed sum of squares"
             return _Opinion(False, rule, share, text)

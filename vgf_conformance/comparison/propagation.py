@@ -9,6 +9,7 @@ own bound; for longer ones this is a worst case, which grows with depth.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from vgf_conformance.comparison import bounds
 from vgf_conformance.comparison.operators import OPERATORS
 from vgf_conformance.comparison.operators.base import SEVERAL_OUTPUTS, Bounded, Call, Operator
 from vgf_conformance.comparison.operators.dot import DOT_PRODUCTS
+from vgf_conformance.comparison.operators.transform import transform_terms
 from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, TosaTensor, storage
 
 #: Operators that only move or hold data: a graph's rule is named without them.
@@ -105,17 +107,29 @@ def _is_short(value: NDArray[Any], dtype: str) -> NDArray[np.bool_]:
     return np.asarray((scaled == np.floor(scaled)) | ~np.isfinite(value))
 
 
-def dot_product_length(graph: TosaGraph, known: dict[str, Bounded]) -> int | None:
-    """ksb of a graph whose only operator is a floating dot product and whose layout keeps each result.
+@dataclass(frozen=True)
+class DotProductTerms:
+    """What the statistics of a dot product go by: its length as the bound counts it, its operands' dtype."""
+
+    ksb: int
+    operands: str
+
+
+def dot_product_terms(graph: TosaGraph, known: dict[str, Bounded]) -> DotProductTerms | None:
+    """Those of a graph whose only operator is a floating dot product and whose layout keeps each result.
 
     None for any other graph; ``known`` comes from evaluate.
     """
-    computing = [operator for operator in graph.operators if operator.name in DOT_PRODUCTS]
-    if single_operator(graph) not in DOT_PRODUCTS:
+    computing = [operator for operator in graph.operators if operator.name not in LAYOUT]
+    if single_operator(graph) not in (*DOT_PRODUCTS, "FFT2D", "RFFT2D"):
         return None
     call = _call(computing[0], graph, known)
     sizes = {known[name].value.size for name in (*graph.outputs, *computing[0].outputs)}
-    return DOT_PRODUCTS[call.name](call).ksb(call.dtype) if call.floating and len(sizes) == 1 else None
+    if not call.floating or len(sizes) > 1:
+        return None
+    parts = DOT_PRODUCTS.get(call.name)
+    ksb = transform_terms(call) if parts is None else parts(call).ksb(call.dtype)
+    return DotProductTerms(ksb, call.inputs[0].dtype)
 
 
 def _meaning(operator: TosaOperator) -> Operator:

@@ -68,7 +68,7 @@ class DotProduct:
             data = np.full_like(data, data.max(initial=least))
         weight = np.maximum(np.abs(self.weight.value) + self.weight.error, least)
         total = self.function(data, weight, True)
-        return total if self.bias is None else total + np.abs(self.bias.value)
+        return total if self.bias is None else total + np.maximum(np.abs(self.bias.value), least)
 
     def whole(self, dtype: str) -> NDArray[np.bool_]:
         """Where sums of whole numbers stay so small that each is exact, in whatever order they are added."""
@@ -189,15 +189,15 @@ _ONE = Bounded(np.ones(()), np.zeros(()), "float32")
 
 @_parts("REDUCE_SUM")
 def reduce_sum(call: Call) -> DotProduct:
-    """The sum along an axis."""
+    """The sum along an axis; bf16 is added up in fp32 (REDUCE_SUM: "Supported data types", acc_t)."""
     axis = call.attributes["axis"]
+    accumulator = "float32" if call.dtype == "bfloat16" else call.dtype
 
     def function(data: Float, weight: Float, extra: bool) -> Float:
         return np.asarray(np.sum(data, axis=axis, keepdims=True) * weight)
 
-    return DotProduct(
-        function, call.inputs[0], _ONE, None, call.inputs[0].value.shape[axis], call.dtype, local=True
-    )
+    terms = call.inputs[0].value.shape[axis]
+    return DotProduct(function, call.inputs[0], _ONE, None, terms, accumulator, local=True)
 
 
 @_parts("AVG_POOL2D")
@@ -227,9 +227,13 @@ def dot_product(call: Call) -> Bounded:
     value, carried = parts.value(), parts.carried()
     if not call.floating:
         return call.result(value, carried)
-    own = bounds.dot_product(parts.magnitude(call.dtype), parts.ksb(call.dtype), call.dtype, call.version)
+    magnitude, ksb = parts.magnitude(call.dtype), parts.ksb(call.dtype)
+    own = bounds.dot_product(magnitude, ksb, call.dtype, call.version, operands=call.inputs[0].dtype)
     if call.name != "AVG_POOL2D":
         own = np.where(parts.whole(call.dtype), 0.0, own)
+    # An infinite operand makes an infinite result, whatever the order; a product of infinity and a zero of
+    # the padding, which may be added, makes the magnitude NaN.
+    own = np.where(np.isinf(value) & ~np.isnan(magnitude), 0.0, own)
     return call.result(value, carried + own)
 
 

@@ -108,10 +108,12 @@ def sine(call: Call) -> Bounded:
 
 @operator("POW")
 def power(call: Call) -> Bounded:
-    """a^b for a >= 0: monotone in each of the two."""
+    """a^b for a >= 0: monotone in each of the two; where either is 0 the result is 1 or 0, without error."""
     base, exponent = call.inputs
     value = np.power(base.value, exponent.value)
     own = bounds.power(value, base.value, exponent.value, call.dtype)
+    for operand in (base, exponent):
+        own = np.where((operand.value == 0) & (operand.error == 0), 0.0, own)
     return call.result(value, spread(np.power, value, base, exponent) + own)
 
 
@@ -213,7 +215,9 @@ def cast(call: Call) -> Bounded:
         return call.result(operand.value != 0, uncertain.astype(np.float64))
     if call.dtype in bounds.FORMATS:
         value = operand.value.astype(np.float64)
-        return call.result(value, operand.error + bounds.cast(value, call.dtype))
+        # What is in error may be rounded from either side.
+        own = np.where(operand.error > 0, bounds.ulp(value, 1.0, call.dtype), bounds.cast(value, call.dtype))
+        return call.result(value, operand.error + own)
     if not operand.floating:
         return call.result(operand.value.astype(np.int64), operand.error)
     low, high = RANGES[call.dtype]

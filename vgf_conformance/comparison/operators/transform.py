@@ -69,9 +69,14 @@ def _products(call: Call, weights: Callable[[_Row], list[tuple[Float, Array]]]) 
             if not operand.exact:
                 carried[:, row] += _sum(operand.error, np.abs(weight), left_out)
             magnitude[:, row] += _sum(size, np.maximum(np.abs(weight), least), left_out)
+    own = bounds.dot_product(magnitude, transform_terms(call), call.dtype, call.version)
+    return call.result(value, carried + own)
+
+
+def transform_terms(call: Call) -> int:
+    """ksb: the number of products in each result."""
     terms = len(call.inputs) * math.prod(call.inputs[0].value.shape[1:])
-    ksb = bounds.dot_product_terms(terms, call.dtype, call.dtype, bias=False)
-    return call.result(value, carried + bounds.dot_product(magnitude, ksb, call.dtype, call.version))
+    return bounds.dot_product_terms(terms, call.dtype, call.dtype, bias=False)
 
 
 def _sum(data: Array, weight: Float, left_out: Array) -> Float:
