@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_doctor(commands)
     _add_check(commands)
     _add_bisect(commands)
+    _add_reduce(commands)
     _add_extract(commands)
     _add_report(commands)
     _add_compare(commands)
@@ -153,6 +154,50 @@ def _add_bisect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     bisect.set_defaults(command=_bisect)
 
 
+def _add_reduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    reduce = commands.add_parser(
+        "reduce",
+        help="shrink a failing model to a few operators and small inputs",
+        description="Finds the first failure of FILE as check does, leaves out nodes and shrinks inputs for "
+        "as long as the rest fails in the same way, and writes that as a new model file. Progress goes to "
+        "standard error. Exit status: 0 nothing fails, 1 a failure was reduced, 2 bad input.",
+        epilog="FILE is as for check, and so is what is written.",
+    )
+    reduce.add_argument("file", metavar="FILE.py")
+    reduce.add_argument(
+        "--profile", help="TOSA profile (default: the first of the file's, or of all three, that fails)"
+    )
+    reduce.add_argument(
+        "--scheme", help=f"quantisation scheme: {', '.join(SCHEMES)} (default: the file's for the profile)"
+    )
+    reduce.add_argument(
+        "--target", help=f"where to run: {', '.join(TARGETS)} (default: the first that fails)"
+    )
+    reduce.add_argument(
+        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
+    )
+    reduce.add_argument(
+        "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
+    )
+    reduce.add_argument(
+        "--timeout", type=positive_seconds, default=120.0, help="seconds for one delegate call (default: 120)"
+    )
+    reduce.add_argument(
+        "--budget",
+        type=positive_seconds,
+        default=600.0,
+        help="seconds after which the smallest failure so far is written (default: 600)",
+    )
+    reduce.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT.py",
+        type=Path,
+        help="the file to write (default: FILE_reduced.py in the working directory)",
+    )
+    reduce.set_defaults(command=_reduce)
+
+
 def _add_extract(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     extract = commands.add_parser("extract", help="write each delegate's VGF out of a .pte program")
     extract.add_argument("program", metavar="MODEL.pte", type=Path)
@@ -226,6 +271,26 @@ def _bisect(parsed: argparse.Namespace) -> int:
             folder=Path(folder),
         )
     print(found or "every operator is right: no step of the lowering and no operator of the target is off")
+    return EXIT_FAIL if found else EXIT_PASS
+
+
+def _reduce(parsed: argparse.Namespace) -> int:
+    profiles = (Profile.parse(parsed.profile),) if parsed.profile else ()
+    schemes = (known_scheme(parsed.scheme),) if parsed.scheme else ()
+    targets = (known_target(parsed.target),) if parsed.target else tuple(TARGETS)
+    _require_lowering()
+    with quiet():
+        from vgf_conformance.reduction.reduce import Options, reduce_file
+
+    found = reduce_file(
+        parsed.file,
+        Options(profiles, schemes, targets, parsed.seed, parsed.budget),
+        output=parsed.output or Path(f"{Path(parsed.file).stem}_reduced.py"),
+        driver=parsed.driver,
+        time_limit=parsed.timeout,
+        say=lambda text: print(f"reduce: {text}", file=sys.stderr, flush=True),
+    )
+    print(found or f"{parsed.file}: nothing fails, so there is nothing to reduce")
     return EXIT_FAIL if found else EXIT_PASS
 
 

@@ -18,6 +18,8 @@ from vgf_conformance.vocabulary import Finding, Profile, Stage, UserError, Verdi
 
 #: The place at the end of a message that names where in a package something was raised.
 _PLACE = re.compile(r"\((\S+:\d+ in \S+)\)$")
+#: What differs between two messages on the same kind of boundary.
+_NUMBERS = re.compile(r"\[[^\]]*\]|\d+ ?")
 #: The operator that a verifier refuses.
 _OPERATOR = re.compile(r"'([\w.]+)' op")
 
@@ -26,8 +28,8 @@ _OPERATOR = re.compile(r"'([\w.]+)' op")
 class Symptom:
     """How something fails: two records with the same symptom fail in the same way.
 
-    ``words`` tells refusals apart: the kind of exception with the place that raised it, the operator that
-    the converter rejects, or the signal that ended the worker.
+    ``words`` tells apart what has no numbers to compare: the kind of exception with the place that raised
+    it, the operator that the converter rejects, what is wrong at a boundary, the signal that ended the worker.
     """
 
     verdict: Verdict
@@ -49,6 +51,8 @@ def symptom(record: Record) -> Symptom:
 def _words(record: Record) -> str:
     if record.finding is Finding.CRASHED:
         return record.message.partition(",")[0]
+    if record.finding is Finding.BOUNDARY:
+        return _NUMBERS.sub("", record.message)
     if record.finding not in (Finding.RAISED, Finding.INVALID):
         return ""
     found = [record.message.removeprefix("outside the delegates: ").partition(":")[0].partition(" (")[0]]
