@@ -203,6 +203,15 @@ def test_an_infinite_operand_makes_an_infinite_sum() -> None:
         assert judged.tolist() == [[expected], [True]]
 
 
+def test_a_nan_spoils_no_other_results_bound() -> None:
+    data = exactly(np.array([np.nan, 1.5, 2.5]).reshape(1, 1, 3, 1), "float32")
+    operands = (data, exactly(np.ones((1, 1, 1, 1)), "float32"), *(zero() for _ in range(3)))
+    attributes = {**_WINDOW, "pad": (0, 0, 0, 0), "acc_type": "float32", "local_bound": False}
+    result = OPERATORS["CONV2D"](call("CONV2D", operands, (1, 1, 3, 1), "float32", **attributes))
+    # B = 2.5, the largest number of the input, for each: 2 ksb half units with ksb = 1.
+    assert result.error.ravel()[1:].tolist() == pytest.approx([2 * 2.5 * 2.0**-24] * 2)
+
+
 def test_a_power_of_zero_or_to_it_has_no_error() -> None:
     base, exponent = (exactly(np.array(values), "float32") for values in ([3.0, 0.0, 3.0], [0.0, 2.0, 2.0]))
     result = OPERATORS["POW"](elementwise("POW", base, exponent))
@@ -210,6 +219,19 @@ def test_a_power_of_zero_or_to_it_has_no_error() -> None:
     assert (result.error > 0).tolist() == [False, False, True]
     unsure = Bounded(exponent.value, np.full(3, 1e-3), "float32")
     assert OPERATORS["POW"](elementwise("POW", base, unsure)).error[0] > math.log(3.0) * 1e-3
+
+
+def test_the_shape_and_the_window_of_the_draft() -> None:
+    data = exactly(np.array([[1.0, 5.0, 2.0], [4.0, 3.0, 6.0]]).reshape(1, 2, 3, 1), "float16")
+    size = OPERATORS["DIM"](call("DIM", (data,), (1,), "shape", axis=2))
+    assert size.value.tolist() == [3]
+    assert size.exact
+    operands = (data, fixed("shape", 2, 2), fixed("shape", 1, 1), fixed("shape", 0, 0, 0, 0))
+    pooled = OPERATORS["MAX_POOL2D_ADAPTIVE"](
+        call("MAX_POOL2D_ADAPTIVE", operands, (1, 1, 2, 1), "float16", **_NAN)
+    )
+    assert pooled.value.ravel().tolist() == [5.0, 6.0]
+    assert pooled.exact
 
 
 def test_unknown_operators_are_named() -> None:

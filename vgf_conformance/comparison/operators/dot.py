@@ -65,7 +65,8 @@ class DotProduct:
         least = bounds.FORMATS[dtype].normal_min
         data = np.maximum(np.abs(self.data.value) + self.data.error, least)
         if not self.local:
-            data = np.full_like(data, data.max(initial=least))
+            # NaN spoils the results that it meets, not every result's bound.
+            data = np.full_like(data, np.fmax.reduce(data, axis=None, initial=least))
         weight = np.maximum(np.abs(self.weight.value) + self.weight.error, least)
         total = self.function(data, weight, True)
         return total if self.bias is None else total + np.maximum(np.abs(self.bias.value), least)

@@ -20,6 +20,12 @@ def identity(call: Call) -> Bounded:
     return call.inputs[0]
 
 
+@operator("DIM")
+def dim(call: Call) -> Bounded:
+    """The length of one axis, as a shape (TOSA 1.1's draft)."""
+    return call.result(np.array([call.inputs[0].value.shape[call.attributes["axis"]]]))
+
+
 @operator("RESHAPE")
 def reshape(call: Call) -> Bounded:
     """Same elements in the same order."""

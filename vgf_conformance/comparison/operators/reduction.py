@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -92,8 +92,19 @@ def _positions(data: Array, axis: int) -> Array:
 @operator("MAX_POOL2D")
 def max_pool2d(call: Call) -> Bounded:
     """The largest in each window of an NHWC tensor; padding never wins."""
-    reducer = _reducer(True, call.attributes["nan_mode"])
     kernel, stride, pad = (call.attributes[name] for name in ("kernel", "stride", "pad"))
+    return _max_pool(call, kernel, stride, pad)
+
+
+@operator("MAX_POOL2D_ADAPTIVE")
+def max_pool2d_adaptive(call: Call) -> Bounded:
+    """The same with a window that is an operand (TOSA 1.1's draft)."""
+    kernel, stride, pad = ([int(size) for size in call.constant(index)] for index in (1, 2, 3))
+    return _max_pool(call, kernel, stride, pad)
+
+
+def _max_pool(call: Call, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> Bounded:
+    reducer = _reducer(True, call.attributes["nan_mode"])
 
     def pool(data: Array) -> Array:
         least = -np.inf if data.dtype == np.float64 else np.iinfo(np.int64).min

@@ -64,12 +64,13 @@ def _products(call: Call, weights: Callable[[_Row], list[tuple[Float, Array]]]) 
         for operand, (weight, left_out) in zip(call.inputs, weights(_row(call, row)), strict=True):
             size = np.maximum(np.abs(operand.value) + operand.error, least)
             if not call.attributes["local_bound"]:
-                size = np.full_like(size, size.max(initial=least))
+                size = np.full_like(size, np.fmax.reduce(size, axis=None, initial=least))
             value[:, row] += _sum(operand.value, weight, left_out)
             if not operand.exact:
                 carried[:, row] += _sum(operand.error, np.abs(weight), left_out)
             magnitude[:, row] += _sum(size, np.maximum(np.abs(weight), least), left_out)
     own = bounds.dot_product(magnitude, transform_terms(call), call.dtype, call.version)
+    own = np.where(np.isinf(value) & ~np.isnan(magnitude), 0.0, own)
     return call.result(value, carried + own)
 
 
