@@ -36,7 +36,8 @@ class WrongAtTanh(Striking):
 
     def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
         for output in outputs:
-            output.reshape(-1)[:1] += 1
+            flat = output.reshape(-1)
+            flat[0] = float(flat[0]) + 1
         return outputs
 
 

@@ -43,9 +43,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for; an empty tuple means the file's own, or all.
+    """What the user asked for; without profiles or schemes the file's own are taken.
 
-    ``budget`` is in seconds, from the moment in which a failure is known.
+    ``targets`` are tried in their order. ``budget`` is in seconds, from the moment in which a failure is
+    known; a candidate that is being lowered then is waited for.
     """
 
     profiles: tuple[Profile, ...]

@@ -29,7 +29,7 @@ class Symptom:
     """How something fails: two records with the same symptom fail in the same way.
 
     ``words`` tells apart what has no numbers to compare: the kind of exception with the place that raised
-    it, the operator that the converter rejects, what is wrong at a boundary, the signal that ended the worker.
+    it, the operator that the converter rejects, what is wrong at a boundary, the signal that ended a worker.
     """
 
     verdict: Verdict
