@@ -80,6 +80,14 @@ def sensitivity(session: nox.Session) -> None:
     run_suites(session, Path("reports/sensitivity"), *options, suites=suites)
 
 
+@nox.session(venv_backend="none", default=False)
+def agreement(session: nox.Session) -> None:
+    """Hold our comparison against the verifier of tosa-tools, on results planted around each bound."""
+    install_stack(session)
+    files = map(str, sorted(Path("suites/tosa").glob("test_*.py")))
+    run(session, "python", "-m", "vgf_conformance.tosatests.agreement", *files, *session.posargs)
+
+
 def run_suites(
     session: nox.Session, results: Path, *options: str, suites: Sequence[str] = ("suites",)
 ) -> None:
