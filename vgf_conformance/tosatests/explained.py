@@ -274,7 +274,7 @@ EXPLAINED = (
     ),
     Explained(
         "errors with a mean of their own",
-        (*_SUMS, "FFT2D", "RFFT2D"),
+        (*_SUMS, "RFFT2D"),
         _FLOATS,
         "DOT_PRODUCT",
         passes="ours",
