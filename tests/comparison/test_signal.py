@@ -28,6 +28,13 @@ def test_tensors_without_signal_are_left_to_the_bound() -> None:
     assert noise_share(zero + 1e-30, zero, zero, "float32") == 0.0
 
 
+def test_flushed_results_are_no_noise_and_others_are() -> None:
+    tiny = np.array([1e-40, -1e-39, 1e-45])
+    assert noise_share(np.zeros(3), tiny, tiny, "float32") == 0.0
+    assert noise_share(np.array([0.0, -1e-39, 5e-40]), tiny, tiny, "float32") > 1
+    assert noise_share(np.zeros(3), tiny * 1e10, tiny * 1e10, "float32") > 1
+
+
 @pytest.mark.parametrize("bound", [np.inf, 10.0])
 def test_a_bound_that_says_nothing_passes_no_wrong_lowering(bound: float) -> None:
     native = RIGHT.astype(np.float32)

@@ -37,11 +37,13 @@ def noise_share(actual: Array, exact: Array, peer: Array, dtype: str) -> float:
     """The noise of ``actual`` as a share of what is allowed, in amplitude; at most 1 is good.
 
     Allowed is what ``signal_budget`` leaves, or PEER_MARGIN_DB more than ``peer`` has. Elements that
-    are not finite in all three, and tensors without signal, are for other rules: share 0.
+    are not finite in all three, and tensors without signal, are for other rules: share 0. So are
+    subnormal results that were flushed to zero, as TOSA allows.
     """
     arrays = [array.astype(np.float64) for array in (actual, exact, peer)]
     finite = np.logical_and.reduce([np.isfinite(array) for array in arrays])
-    ours, right, other = (array[finite] for array in arrays)
+    flushed = (arrays[0] == 0) & (np.abs(arrays[1]) < FORMATS[dtype].normal_min)
+    ours, right, other = (array[finite & ~flushed] for array in arrays)
     if not right.any():
         return 0.0
     got, theirs = sqnr(ours, right), sqnr(other, right)
