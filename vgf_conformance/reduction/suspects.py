@@ -22,7 +22,19 @@ def suspects(trace: Trace, record: Record, attribute: Attribute) -> list[int]:
     """Units by number, the likeliest first; empty where nothing points at any."""
     if record.finding is Finding.WRONG:
         return _attributed(trace, attribute)
-    return _named(trace, f"{record.message}\n{record.log}")[:_MOST]
+    # The TOSA operator's name, in the message itself, says most.
+    by_tosa = [
+        number
+        for number, unit in enumerate(trace.units)
+        if re.search(rf"\b{re.escape(_packet(unit.operator).upper())}\b", record.message)
+    ]
+    named = _named(trace, f"{record.message}\n{record.log}")
+    return list(dict.fromkeys([*by_tosa, *named]))[:_MOST]
+
+
+def _packet(operator: str) -> str:
+    """``add`` of ``aten.add.Tensor``."""
+    return operator.partition(".")[2].partition(".")[0]
 
 
 def _attributed(trace: Trace, attribute: Attribute) -> list[int]:
@@ -45,7 +57,7 @@ def _named(trace: Trace, text: str) -> list[int]:
     """The units that ``text`` names, by themselves or by their operator, the last named first."""
     found: dict[int, int] = {}
     for number, unit in enumerate(trace.units):
-        operator = re.escape(unit.operator.partition(".")[2].partition(".")[0])
+        operator = re.escape(_packet(unit.operator))
         pattern = rf"aten[._]{operator}[._]|%{re.escape(unit.name)}\b"
         positions = [match.start() for match in re.finditer(pattern, text)]
         if positions:
