@@ -22,8 +22,17 @@ from vgf_conformance.cases.case import (
     quantised,
     sample,
 )
-from vgf_conformance.cases.inputs import Draw, booleans, integers, normal, special_values, uniform, values
-from vgf_conformance.cases.weights import with_drawn_norms
+from vgf_conformance.cases.inputs import (
+    Draw,
+    booleans,
+    integers,
+    normal,
+    sparse,
+    special_values,
+    uniform,
+    values,
+)
+from vgf_conformance.cases.weights import with_drawn_norms, with_whole_weights
 from vgf_conformance.evaluation.collect import declared_cases
 from vgf_conformance.evaluation.subject import subject_of
 
@@ -164,6 +173,17 @@ def test_norms_start_with_an_effect() -> None:
     for name, tensor in {**dict(module.named_parameters()), **dict(module.named_buffers())}.items():
         if "num_batches" not in name:
             assert tensor.unique().numel() == 4, name
+
+
+def test_whole_weights_and_sparse_inputs_keep_sums_exact() -> None:
+    torch.manual_seed(0)
+    module = with_whole_weights(torch.nn.Linear(400, 3), 2, share=0.25)
+    assert sorted(module.weight.unique().tolist()) == [-2, -1, 0, 1, 2]
+    # A quarter of five numbers of which one is 0 anyway.
+    assert (module.weight != 0).float().mean().item() == pytest.approx(0.2, abs=0.05)
+    ones = drawn(sparse(1000, share=0.5, dtype=torch.bfloat16))
+    assert (ones.dtype, sorted(ones.unique().tolist())) == (torch.bfloat16, [-1, 0, 1])
+    assert (ones != 0).float().mean().item() == pytest.approx(0.5, abs=0.1)
 
 
 def suites() -> dict[str, list[Case]]:

@@ -20,6 +20,9 @@ Configuration = tuple[str, str]
 
 #: (profile, scheme) pairs by what a case computes with.
 FLOATING: tuple[Configuration, ...] = (("FP", "none"), ("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc"))
+#: As FLOATING, without FP+INT: for further samples of an operator that has some there, because each
+#: lowers to the graph of one of these.
+SEPARATE: tuple[Configuration, ...] = (("FP", "none"), ("INT", "a8w8-pc"))
 #: As FLOATING, with the unquantised model in FP+INT too: for one sample or so in each area, because it
 #: lowers to the graph of FP.
 COMBINED: tuple[Configuration, ...] = (*FLOATING, ("FP+INT", "none"))

@@ -66,6 +66,16 @@ def integers(*shape: int, low: int, high: int, dtype: torch.dtype = torch.int32)
     return Tensor(shape, fill, dtype)
 
 
+def sparse(*shape: int, share: float, dtype: torch.dtype = torch.float32) -> Tensor:
+    """A ``share`` of ones of either sign among zeros: long sums of them stay small whole numbers."""
+
+    def fill(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+        signs = torch.randint(0, 2, size, generator=generator) * 2 - 1
+        return signs * (torch.rand(size, generator=generator) < share)
+
+    return Tensor(shape, fill, dtype)
+
+
 def booleans(*shape: int) -> Tensor:
     """True and False with equal probability."""
     return integers(*shape, low=0, high=2, dtype=torch.bool)
