@@ -1,13 +1,28 @@
 """Activation functions.
 
-Covered: ranks 0 to 5, channels_last, both gelu formulas, and in FP the special values. Inputs have
-a standard deviation of 3 where the function saturates, so that both tails and the bend are hit.
+Covered: ranks 0 to 6, channels_last, in-place forms, both gelu formulas, integers; in FP the special
+values, denormals and the seams of piecewise functions. Inputs have a standard deviation of 3 where the
+function saturates, so that both tails and the bend are hit.
 """
+
+import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import COMBINED, FLOATING_ONLY, narrow, operator, sample
+from vgf_conformance.cases.case import (
+    COMBINED,
+    FLOATING_ONLY,
+    INTEGER,
+    SEPARATE,
+    Case,
+    narrow,
+    operator,
+    quantised,
+    sample,
+)
 from vgf_conformance.cases.inputs import normal, special_values, uniform, values
 
 relu = operator(
@@ -131,3 +146,185 @@ tanh_narrow = narrow(tanh, "rank2", "special")
 gelu_narrow = narrow(gelu, "rank1")
 clamp_narrow = narrow(clamp, "both")
 clamp_tensor_narrow = narrow(clamp_tensor, "broadcast")
+
+# Infinities and NaN through every function that clamps, and every function at its special values.
+
+#: What a clamp keeps and what it does not.
+NOT_NUMBERS = values([math.inf, -math.inf, math.nan, 2.0, -0.0])
+KEPT = [sample("not_numbers", NOT_NUMBERS), sample("denormals", values([1e-40, -1e-40, 2**-149]))]
+
+
+def _special(name: str, function: Callable[..., torch.Tensor], **keywords: Any) -> Case:
+    """An activation at the special values and at its denormals, in FP alone."""
+    return operator(
+        name,
+        function,
+        [
+            sample("special", special_values(), **keywords),
+            sample("denormals", values([1e-40, -1e-40, 2**-149]), **keywords),
+        ],
+        tier="nightly",
+        configurations=FLOATING_ONLY,
+    )
+
+
+relu_values = operator("aten.relu.default", torch.relu, KEPT, tier="nightly", configurations=FLOATING_ONLY)
+clamp_values = operator(
+    "aten.clamp.default",
+    torch.clamp,
+    [
+        sample("not_numbers_from_below", NOT_NUMBERS, min=0.0),
+        sample("not_numbers_from_above", NOT_NUMBERS, max=0.0),
+        sample("not_numbers_to_infinity", NOT_NUMBERS, min=-math.inf, max=math.inf),
+        # torch gives the upper limit everywhere.
+        sample("crossed", normal(3, 7), min=1.0, max=-1.0),
+        sample("denormals", values([1e-40, -1e-40, 2**-149]), min=0.0),
+    ],
+    tier="nightly",
+    configurations=FLOATING_ONLY,
+)
+
+hardtanh_values = operator(
+    "aten.hardtanh.default", F.hardtanh, KEPT, tier="nightly", configurations=FLOATING_ONLY
+)
+
+relu6_values = operator("aten.hardtanh.default", F.relu6, KEPT, tier="nightly", configurations=FLOATING_ONLY)
+clamp_tensor_values = operator(
+    "aten.clamp.Tensor",
+    torch.clamp,
+    [
+        sample("not_numbers_from_below", NOT_NUMBERS, values([0.0])),
+        # A limit that is NaN makes the result NaN.
+        sample(
+            "limit_is_nan", normal(3), values([math.nan, 0.0, -math.inf]), values([1.0, math.nan, math.inf])
+        ),
+    ],
+    tier="nightly",
+    configurations=FLOATING_ONLY,
+)
+
+leaky_relu_values = _special("aten.leaky_relu.default", F.leaky_relu)
+elu_values = _special("aten.elu.default", F.elu)
+celu_values = _special("aten.celu.default", F.celu)
+selu_values = _special("aten.selu.default", F.selu)
+gelu_values = _special("aten.gelu.default", F.gelu)
+gelu_tanh_values = _special("aten.gelu.default", F.gelu, approximate="tanh")
+silu_values = _special("aten.silu.default", F.silu)
+hardswish_values = _special("aten.hardswish.default", F.hardswish)
+hardsigmoid_values = _special("aten.hardsigmoid.default", F.hardsigmoid)
+sigmoid_values = _special("aten.sigmoid.default", torch.sigmoid)
+tanh_values = _special("aten.tanh.default", torch.tanh)
+
+glu_values = operator(
+    "aten.glu.default",
+    F.glu,
+    [
+        sample(
+            "special",
+            values(
+                [1.0, -math.inf, math.inf, math.nan, 0.0, -0.0, math.inf, -math.inf, 2.0, math.inf], 1, 10
+            ),
+        )
+    ],
+    tier="nightly",
+    configurations=FLOATING_ONLY,
+)
+
+# Where formulas change.
+
+hardswish_seams = operator(
+    "aten.hardswish.default",
+    F.hardswish,
+    [sample("three", values([-3.0, 3.0, -2.9999998, 2.9999998, -3.0000002, 3.0000002]))],
+    tier="nightly",
+    configurations=FLOATING_ONLY,
+)
+
+hardsigmoid_seams = operator(
+    "aten.hardsigmoid.default",
+    F.hardsigmoid,
+    [sample("three", values([-3.0, 3.0, -2.9999998, 2.9999998, -3.0000002, 3.0000002]))],
+    tier="nightly",
+    configurations=FLOATING_ONLY,
+)
+
+# Shapes, layouts and forms.
+
+relu_forms = operator(
+    "aten.relu.default",
+    lambda tensor: tensor.clone().relu_(),
+    [
+        sample("in_place", normal(3, 5)),
+        sample("rank6", normal(1, 2, 1, 3, 2, 2), configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+    configurations=SEPARATE,
+)
+
+relu_to_channels_last = operator(
+    "aten.relu.default",
+    lambda tensor: torch.relu(tensor).to(memory_format=torch.channels_last),
+    [sample("rank4", normal(1, 3, 4, 5))],
+    tier="nightly",
+    configurations=SEPARATE,
+)
+
+relu_empty = operator(
+    "aten.relu.default",
+    torch.relu,
+    [sample("rank2", normal(0, 3))],
+    tier="nightly",
+    configurations=FLOATING_ONLY,
+)
+
+relu_int32 = operator(
+    "aten.relu.default",
+    torch.relu,
+    [sample("extremes", values([2**31 - 1, -(2**31), -1, 0, 1], dtype=torch.int32))],
+    tier="nightly",
+    configurations=INTEGER,
+    delegated=False,
+)
+
+clamp_int32 = operator(
+    "aten.clamp.default",
+    torch.clamp,
+    [sample("extremes", values([2**31 - 1, -(2**31), -1, 0, 1, 100], dtype=torch.int32), min=-5, max=50)],
+    tier="nightly",
+    configurations=INTEGER,
+    delegated=False,
+)
+
+relu_int8 = operator(
+    "aten.relu.default",
+    torch.relu,
+    [sample("extremes", values([127, -128, -1, 0, 1], dtype=torch.int8))],
+    tier="nightly",
+    configurations=INTEGER,
+    delegated=False,
+)
+
+clamp_forms = operator(
+    "aten.clamp.default",
+    lambda tensor, **limits: tensor.clone().clamp_(**limits),
+    [
+        # The quantizer marks the form that makes a new tensor alone.
+        sample("in_place", normal(3, 7), min=-0.5, max=1.0, configurations=FLOATING_ONLY),
+    ],
+    tier="nightly",
+    configurations=SEPARATE,
+)
+
+# A table of int8 over more than it can tell apart.
+
+tanh_ranges = operator(
+    "aten.tanh.default",
+    torch.tanh,
+    [
+        sample("wide", uniform(2, 40, low=-20.0, high=20.0)),
+    ],
+    tier="nightly",
+    configurations=SEPARATE,
+)
+
+clamp_a16w8 = quantised(clamp, "a16w8", "both")
