@@ -11,10 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import FLOATING_ONLY, Budget, model, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, SEPARATE, Budget, model, sample
 from vgf_conformance.cases.inputs import normal, special_values, values
-
-FLOAT_AND_INT = (("FP", "none"), ("INT", "a8w8-pc"))
 
 BUDGET = Budget(15.0, "int8 operators in a row: what keeps less has lost a scale")
 
@@ -154,7 +152,7 @@ minus_itself = model(
     MinusItself,
     [
         sample("special", SPECIAL, configurations=FLOATING_ONLY),
-        sample("finite", normal(2, 3), configurations=FLOAT_AND_INT),
+        sample("finite", normal(2, 3), configurations=SEPARATE),
     ],
     calibration=None,
     tier="nightly",
@@ -166,25 +164,25 @@ over_itself = model(
     tier="nightly",
 )
 made_inside = model(
-    MadeInside, [sample("rank2", normal(3, 4))], configurations=FLOAT_AND_INT, tier="nightly", budget=BUDGET
+    MadeInside, [sample("rank2", normal(3, 4))], configurations=SEPARATE, tier="nightly", budget=BUDGET
 )
 shared_parameter = model(
     SharedParameter,
     [sample("rank2", normal(4, 4))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 constant_output = model(
-    ConstantOutput, [sample("rank1", normal(3))], configurations=FLOAT_AND_INT, tier="nightly", budget=BUDGET
+    ConstantOutput, [sample("rank1", normal(3))], configurations=SEPARATE, tier="nightly", budget=BUDGET
 )
 empty_slice = model(
-    EmptySlice, [sample("rank2", normal(2, 5))], configurations=FLOAT_AND_INT, tier="nightly", budget=BUDGET
+    EmptySlice, [sample("rank2", normal(2, 5))], configurations=SEPARATE, tier="nightly", budget=BUDGET
 )
 negative_padding = model(
     NegativePadding,
     [sample("rank2", normal(2, 5))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
@@ -192,5 +190,5 @@ log_of_exp = model(
     LogOfExp, [sample("denormal", normal(1, 20))], configurations=FLOATING_ONLY, tier="nightly"
 )
 undone = model(
-    Undone, [sample("rank2", normal(3, 5))], configurations=FLOAT_AND_INT, tier="nightly", budget=BUDGET
+    Undone, [sample("rank2", normal(3, 5))], configurations=SEPARATE, tier="nightly", budget=BUDGET
 )

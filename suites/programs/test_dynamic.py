@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from vgf_conformance.cases.case import Case, model, sample
+from vgf_conformance.cases.case import SEPARATE, Case, model, sample
 from vgf_conformance.cases.inputs import normal
 
 
@@ -27,10 +27,7 @@ class SoftmaxOfRows(nn.Module):
         return torch.softmax(tensor, -1)
 
 
-FLOAT_AND_INT = (("FP", "none"), ("INT", "a8w8-pc"))
-
-
-def open_batch(build: Any, *shape: int, configurations: Any = FLOAT_AND_INT) -> Case:
+def open_batch(build: Any, *shape: int, configurations: Any = SEPARATE) -> Case:
     """A model whose first dimension is open from 1 to 8."""
     return model(
         build,
@@ -43,7 +40,7 @@ def open_batch(build: Any, *shape: int, configurations: Any = FLOAT_AND_INT) -> 
     )
 
 
-relu = open_batch(nn.ReLU, 4, configurations=(*FLOAT_AND_INT, ("TOSA-1.1+FP+shape", "none")))
+relu = open_batch(nn.ReLU, 4, configurations=(*SEPARATE, ("TOSA-1.1+FP+shape", "none")))
 linear_relu = open_batch(lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU()), 4)
 convolution = open_batch(lambda: nn.Conv2d(2, 3, 3), 2, 5, 5, configurations=(("FP", "none"),))
 flattened = open_batch(Flattened, 2, 3, configurations=(("FP", "none"),))

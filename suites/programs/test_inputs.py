@@ -8,10 +8,8 @@ slices as inputs, an input that is written to.
 import torch
 from torch import nn
 
-from vgf_conformance.cases.case import FLOATING_ONLY, model, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, SEPARATE, model, sample
 from vgf_conformance.cases.inputs import booleans, integers, normal, values
-
-FLOAT_AND_INT = (("FP", "none"), ("INT", "a8w8-pc"))
 
 
 class Unused(nn.Module):
@@ -124,13 +122,11 @@ def by_name(generator: torch.Generator) -> dict[str, object]:
     return {"second": normal(2, 3)(generator), "first": normal(2, 3)(generator)}
 
 
-unused = model(
-    Unused, [sample("second", normal(2, 3), normal(3))], configurations=FLOAT_AND_INT, tier="nightly"
-)
+unused = model(Unused, [sample("second", normal(2, 3), normal(3))], configurations=SEPARATE, tier="nightly")
 unused_between = model(
     UnusedBetween,
     [sample("of_another_shape", normal(2, 3), normal(4), normal(2, 3))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
 )
 difference = model(
@@ -145,12 +141,10 @@ difference = model(
     ],
     # Of unlike shapes: each is calibrated on itself.
     calibration=None,
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
 )
-used_by_many = model(
-    UsedByMany, [sample("rank2", normal(3, 5))], configurations=FLOAT_AND_INT, tier="nightly"
-)
+used_by_many = model(UsedByMany, [sample("rank2", normal(3, 5))], configurations=SEPARATE, tier="nightly")
 sum_and_running_sum = model(
     SumAndRunningSum,
     [sample("memory_210", normal(4, 2, 3, transposed=True)), sample("contiguous", normal(4, 2, 3))],
@@ -167,7 +161,7 @@ affine = model(
         sample("channels_last_of_one_pixel", normal(2, 3, 1, 1, channels_last=True)),
     ],
     calibration=None,
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
 )
 image_and_bias = model(
@@ -182,13 +176,13 @@ image_and_bias = model(
         ),
     ],
     calibration=None,
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
 )
 unlike_types = model(
     UnlikeTypes,
     [sample("float_bool_int32", normal(5, 3), booleans(4, 3), values([4, 0, 2, 2], dtype=torch.int32))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
 )
 rectified_plus_one = model(
@@ -200,7 +194,7 @@ rectified_plus_one = model(
 )
 written_to = model(WrittenTo, [sample("rank2", normal(2, 3))], configurations=FLOATING_ONLY, tier="nightly")
 in_place_inside = model(
-    InPlaceInside, [sample("rank2", normal(3, 5))], configurations=FLOAT_AND_INT, tier="nightly"
+    InPlaceInside, [sample("rank2", normal(3, 5))], configurations=SEPARATE, tier="nightly"
 )
 
 
@@ -217,5 +211,5 @@ whole_numbers = model(
     configurations=FLOATING_ONLY,
     tier="nightly",
 )
-list_of_inputs = model(ListOfInputs, [sample("two", together)], configurations=FLOAT_AND_INT, tier="nightly")
-dict_of_inputs = model(DictOfInputs, [sample("two", by_name)], configurations=FLOAT_AND_INT, tier="nightly")
+list_of_inputs = model(ListOfInputs, [sample("two", together)], configurations=SEPARATE, tier="nightly")
+dict_of_inputs = model(DictOfInputs, [sample("two", by_name)], configurations=SEPARATE, tier="nightly")

@@ -9,10 +9,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import FLOATING_ONLY, model, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, SEPARATE, model, sample
 from vgf_conformance.cases.inputs import booleans, normal, special_values, values
 
-FLOAT_AND_INT = (("FP", "none"), ("INT", "a8w8-pc"))
 INT = (("INT", "none"),)
 
 
@@ -199,30 +198,30 @@ class CountedMask(nn.Module):
 same_twice = model(SameTwice, [sample("rank2", normal(2, 3))], tier="nightly")
 equal_rectifiers = model(EqualRectifiers, [sample("rank2", normal(2, 3))], tier="nightly")
 equal_sums = model(
-    EqualSums, [sample("rank2", normal(2, 3), normal(2, 3))], configurations=FLOAT_AND_INT, tier="nightly"
+    EqualSums, [sample("rank2", normal(2, 3), normal(2, 3))], configurations=SEPARATE, tier="nightly"
 )
 equal_permutations = model(
-    EqualPermutations, [sample("rank3", normal(2, 3, 4))], configurations=FLOAT_AND_INT, tier="nightly"
+    EqualPermutations, [sample("rank3", normal(2, 3, 4))], configurations=SEPARATE, tier="nightly"
 )
 times_one = model(TimesOne, [sample("signed_zeros", values([0.0, -0.0, 1.0]))], tier="nightly")
 plus_zero = model(
-    PlusZero, [sample("ones", values([0.5, -0.5, 1.0]))], configurations=FLOAT_AND_INT, tier="nightly"
+    PlusZero, [sample("ones", values([0.5, -0.5, 1.0]))], configurations=SEPARATE, tier="nightly"
 )
 interpolated_by_one = model(InterpolatedByOne, [sample("image", normal(1, 2, 3, 4))], tier="nightly")
 unpadded_and_whole = model(
-    UnpaddedAndWhole, [sample("rank2", normal(2, 3))], configurations=FLOAT_AND_INT, tier="nightly"
+    UnpaddedAndWhole, [sample("rank2", normal(2, 3))], configurations=SEPARATE, tier="nightly"
 )
 views = model(
-    Views, [sample("rank2", normal(2, 3))], configurations=FLOAT_AND_INT, tier="nightly", delegated=False
+    Views, [sample("rank2", normal(2, 3))], configurations=SEPARATE, tier="nightly", delegated=False
 )
 views_of_result = model(
-    ViewsOfResult, [sample("rank2", normal(2, 3))], configurations=FLOAT_AND_INT, tier="nightly"
+    ViewsOfResult, [sample("rank2", normal(2, 3))], configurations=SEPARATE, tier="nightly"
 )
-nested = model(Nested, [sample("rank2", normal(2, 3))], configurations=FLOAT_AND_INT, tier="nightly")
+nested = model(Nested, [sample("rank2", normal(2, 3))], configurations=SEPARATE, tier="nightly")
 twenty = model(Twenty, [sample("rank2", normal(2, 3))], configurations=FLOATING_ONLY, tier="nightly")
-rank_zero = model(RankZero, [sample("half", normal())], configurations=FLOAT_AND_INT, tier="nightly")
+rank_zero = model(RankZero, [sample("half", normal())], configurations=SEPARATE, tier="nightly")
 channels_last = model(
-    ChannelsLast, [sample("image", normal(1, 3, 4, 5))], configurations=FLOAT_AND_INT, tier="nightly"
+    ChannelsLast, [sample("image", normal(1, 3, 4, 5))], configurations=SEPARATE, tier="nightly"
 )
 mask_and_itself = model(
     MaskAndItself, [sample("rank1", booleans(5))], configurations=(("FP", "none"), *INT), tier="nightly"
@@ -239,19 +238,15 @@ types_together = model(
     configurations=FLOATING_ONLY,
     tier="nightly",
 )
-inside_and_out = model(
-    InsideAndOut, [sample("rank2", normal(3, 5))], configurations=FLOAT_AND_INT, tier="nightly"
-)
-reductions = model(
-    Reductions, [sample("rank3", normal(2, 5, 7))], configurations=FLOAT_AND_INT, tier="nightly"
-)
+inside_and_out = model(InsideAndOut, [sample("rank2", normal(3, 5))], configurations=SEPARATE, tier="nightly")
+reductions = model(Reductions, [sample("rank3", normal(2, 5, 7))], configurations=SEPARATE, tier="nightly")
 rank5_mixture = model(
     Rank5Mixture, [sample("odd", normal(2, 3, 2, 3, 2))], configurations=FLOATING_ONLY, tier="nightly"
 )
 size_one_reductions = model(
-    SizeOneReductions, [sample("rank3", normal(1, 1, 1))], configurations=FLOAT_AND_INT, tier="nightly"
+    SizeOneReductions, [sample("rank3", normal(1, 1, 1))], configurations=SEPARATE, tier="nightly"
 )
-pieces = model(Pieces, [sample("rank2", normal(2, 5))], configurations=FLOAT_AND_INT, tier="nightly")
+pieces = model(Pieces, [sample("rank2", normal(2, 5))], configurations=SEPARATE, tier="nightly")
 boolean_arithmetic = model(
     BooleanArithmetic, [sample("rank1", booleans(5))], configurations=FLOATING_ONLY, tier="nightly"
 )

@@ -7,10 +7,8 @@ int64 arithmetic and an int64 index on the CPU before what is delegated; a count
 import torch
 from torch import nn
 
-from vgf_conformance.cases.case import FLOATING_ONLY, Budget, model, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, SEPARATE, Budget, model, sample
 from vgf_conformance.cases.inputs import normal, values
-
-FLOAT_AND_INT = (("FP", "none"), ("INT", "a8w8-pc"))
 
 BUDGET = Budget(15.0, "int8 layers in a row: what keeps less has lost a scale")
 
@@ -59,14 +57,14 @@ class CountedAndScaled(nn.Module):
 sorted_channels = model(
     SortedChannels,
     [sample("image", normal(1, 3, 4, 4))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 sorted_between = model(
     SortedBetween,
     [sample("rank2", normal(3, 5))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
@@ -79,7 +77,7 @@ long_then_int = model(
 long_index = model(
     LongIndex,
     [sample("repeated", normal(3, 4), values([0, 3, 1, 1, 2, 0], 3, 2, dtype=torch.int64))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )

@@ -13,12 +13,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import Budget, Case, Inputs, model, sample
+from vgf_conformance.cases.case import SEPARATE, Budget, Case, Inputs, model, sample
 from vgf_conformance.cases.inputs import Draw, normal
 from vgf_conformance.cases.weights import with_drawn_norms
 
 QUANTISED = (("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc"))
-FLOAT_AND_INT = (("FP", "none"), ("INT", "a8w8-pc"))
 INT = (("INT", "a8w8-pc"),)
 
 BUDGET = Budget(15.0, "int8 layers in a row: what keeps less has lost a scale")
@@ -172,7 +171,7 @@ class SliceOfConcatenation(nn.Module):
 
 
 slice_of_concatenation = model(
-    SliceOfConcatenation, [sample("rank2", normal(2, 3))], configurations=FLOAT_AND_INT, tier="nightly"
+    SliceOfConcatenation, [sample("rank2", normal(2, 3))], configurations=SEPARATE, tier="nightly"
 )
 
 
@@ -277,7 +276,7 @@ class Residuals(nn.Module):
 residuals = model(
     Residuals,
     [sample("odd_image", normal(1, 3, 9, 9))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
@@ -297,7 +296,7 @@ class PermutedToRank5(nn.Module):
 permuted_to_rank5 = model(
     PermutedToRank5,
     [sample("image", normal(1, 2, 4, 5)), sample("channels_last", normal(1, 2, 4, 5, channels_last=True))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     calibration=None,
     tier="nightly",
     budget=BUDGET,
@@ -306,14 +305,14 @@ permuted_to_rank5 = model(
 norm_after_relu = model(
     lambda: with_drawn_norms(nn.Sequential(nn.ReLU(), nn.BatchNorm2d(3))),
     [sample("image", normal(1, 3, 4, 5))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 norms_in_a_row = model(
     lambda: nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 6), nn.LayerNorm(6), nn.GELU(), nn.LayerNorm(6)),
     [sample("rank3", normal(2, 3, 6))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
@@ -357,5 +356,5 @@ class Pooled(nn.Module):
 
 
 pool_pad_permute_relu = model(
-    Pooled, [sample("image", normal(1, 2, 6, 6))], configurations=FLOAT_AND_INT, tier="nightly", budget=BUDGET
+    Pooled, [sample("image", normal(1, 2, 6, 6))], configurations=SEPARATE, tier="nightly", budget=BUDGET
 )

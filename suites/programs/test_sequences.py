@@ -12,10 +12,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import FLOATING_ONLY, Budget, model, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, SEPARATE, Budget, model, sample
 from vgf_conformance.cases.inputs import Draw, Tensor, integers, normal, values
 
-FLOAT_AND_INT = (("FP", "none"), ("INT", "a8w8-pc"))
 INT = (("INT", "a8w8-pc"),)
 
 BUDGET = Budget(15.0, "int8 layers in a row: what keeps less has lost a scale")
@@ -183,7 +182,7 @@ HEADS = (normal(1, 2, 4, 8), normal(1, 2, 4, 8), normal(1, 2, 4, 8))
 self_attention = model(
     SelfAttention,
     [sample("five_tokens", normal(1, 5, 8))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
@@ -196,14 +195,14 @@ cross_attention = model(
 dot_product_attention = model(
     DotProductAttention,
     [sample("four_tokens", *HEADS)],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 causal_attention = model(
     lambda: DotProductAttention(is_causal=True),
     [sample("four_tokens", *HEADS)],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=MASKED,
 )
@@ -217,7 +216,7 @@ masked_attention = model(
             values([1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 1], 4, 4, dtype=torch.bool),
         )
     ],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=MASKED,
 )
@@ -238,21 +237,21 @@ added_mask_quantised = model(
 constant_mask = model(
     lambda: ConstantMask(-math.inf),
     [sample("minus_infinity", normal(4, 4))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=MASKED,
 )
 constant_mask_least = model(
     lambda: ConstantMask(torch.finfo(torch.float32).min),
     [sample("lowest_finite", normal(4, 4))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=MASKED,
 )
 constant_mask_far = model(
     lambda: ConstantMask(-30.0),
     [sample("minus_30", normal(4, 4))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=MASKED,
 )
@@ -281,33 +280,33 @@ bidirectional_lstm = model(
     tier="nightly",
 )
 positions = model(
-    Positions, [sample("four", normal(2, 4, 3))], configurations=FLOAT_AND_INT, tier="nightly", budget=BUDGET
+    Positions, [sample("four", normal(2, 4, 3))], configurations=SEPARATE, tier="nightly", budget=BUDGET
 )
 tokens_and_positions = model(
     TokensAndPositions,
     [sample("int32", integers(1, 5, low=0, high=9))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 far_logits = model(
     FarLogits,
     [sample("ten_classes", normal(4, 10))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 written_cache = model(
     WrittenCache,
     [sample("third_place", normal(1, 5, 4), normal(1, 1, 4), normal(1, 1, 4))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 rotated_positions = model(
     RotatedPositions,
     [sample("five", normal(1, 5, 4))],
-    configurations=FLOAT_AND_INT,
+    configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
