@@ -310,7 +310,7 @@ norm_after_relu = model(
     budget=BUDGET,
 )
 norms_in_a_row = model(
-    lambda: nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 6), nn.LayerNorm(6), nn.GELU(), nn.LayerNorm(6)),
+    lambda: nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 4), nn.LayerNorm(4)),
     [sample("rank3", normal(2, 3, 6))],
     configurations=SEPARATE,
     tier="nightly",

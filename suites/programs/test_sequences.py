@@ -216,9 +216,8 @@ masked_attention = model(
             values([1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 1], 4, 4, dtype=torch.bool),
         )
     ],
-    configurations=SEPARATE,
+    configurations=FLOATING_ONLY,
     tier="nightly",
-    budget=MASKED,
 )
 added_mask = model(
     AddedMask,
