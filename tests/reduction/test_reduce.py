@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,8 +133,14 @@ def test_a_target_that_crashes_at_two_operators_together(bench: Bench, tmp_path:
     assert found.failure.record.finding is Finding.CRASHED
 
 
-def test_a_budget_that_is_used_up_gives_the_best_so_far(bench: Bench, tmp_path: Path) -> None:
-    found = bench.reduce(model_file(tmp_path, INTEGER), budget=0.5)
+def test_a_budget_that_is_used_up_gives_the_best_so_far(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock stands for two questions, and then jumps beyond every deadline."""
+    ticks = itertools.chain([0.0, 0.0], itertools.repeat(math.inf))
+    clock = types.SimpleNamespace(monotonic=lambda: next(ticks))
+    monkeypatch.setattr("vgf_conformance.reduction.trial.time", clock)
+    found = bench.reduce(model_file(tmp_path, INTEGER))
     assert found is not None and not found.complete
     assert "the time ran out" in str(found)
 
