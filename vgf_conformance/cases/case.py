@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from vgf_conformance.cases.dtypes import dtype_name
 from vgf_conformance.cases.inputs import Draw, Tensor
 
 Inputs = tuple[Any, ...]
@@ -224,7 +225,7 @@ def _narrowed(item: Sample, dtype: torch.dtype) -> Sample:
         replace(draw, dtype=dtype) if isinstance(draw, Tensor) and draw.dtype.is_floating_point else draw
         for draw in item.draws
     )
-    name = f"{str(dtype).removeprefix('torch.')}_{item.name}"
+    name = f"{dtype_name(dtype)}_{item.name}"
     return Sample(name, draws, lambda: item.build().to(dtype), NARROW[dtype])
 
 

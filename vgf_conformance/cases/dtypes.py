@@ -19,9 +19,13 @@ def computed_dtypes(module: torch.nn.Module, inputs: Any, scheme: str) -> list[s
     tensors = [leaf for leaf in (*leaves, *module.parameters()) if isinstance(leaf, torch.Tensor)]
     quantised = QUANTISED.get(scheme.partition("-")[0])
     return sorted(
-        {quantised if quantised and tensor.is_floating_point() else _name(tensor) for tensor in tensors}
+        {
+            quantised if quantised and tensor.is_floating_point() else dtype_name(tensor.dtype)
+            for tensor in tensors
+        }
     )
 
 
-def _name(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+def dtype_name(dtype: torch.dtype) -> str:
+    """The numpy name of a torch dtype."""
+    return str(dtype).removeprefix("torch.")

@@ -20,12 +20,10 @@ from vgf_conformance.comparison.operators import OPERATORS
 from vgf_conformance.comparison.operators.base import SEVERAL_OUTPUTS, Bounded, Call, Operator
 from vgf_conformance.comparison.operators.dot import DOT_PRODUCTS
 from vgf_conformance.comparison.operators.transform import transform_terms
-from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, TosaTensor, storage
+from vgf_conformance.formats.tosa import CONSTANTS, TosaGraph, TosaOperator, TosaTensor, storage
 
 #: Operators that only move or hold data: a graph's rule is named without them.
-LAYOUT = frozenset(
-    {"CONST", "CONST_SHAPE", "CONCAT", "IDENTITY", "RESHAPE", "REVERSE", "SLICE", "TILE", "TRANSPOSE"}
-)
+LAYOUT = CONSTANTS.union({"CONCAT", "IDENTITY", "RESHAPE", "REVERSE", "SLICE", "TILE", "TRANSPOSE"})
 
 
 class NotCovered(Exception):
@@ -59,7 +57,7 @@ def evaluate(
     known = dict(zip(graph.inputs, _inputs(graph, inputs), strict=True))
     for operator in graph.operators:
         for number, name in enumerate(operator.outputs):
-            if operator.name in ("CONST", "CONST_SHAPE"):
+            if operator.name in CONSTANTS:
                 known[name] = _constant(graph.tensors[name], rounded_constants)
             else:
                 known[name] = _apply(_meaning(operator), _call(operator, graph, known, number))

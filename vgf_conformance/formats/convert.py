@@ -24,9 +24,14 @@ class Refusal(Exception):
         self.verdict, self.finding, self.message, self.log = verdict, finding, message, log
 
 
+def beside_python() -> Path:
+    """Where the converter of this environment lies, whether or not the environment is activated."""
+    return Path(sys.executable).with_name("model-converter")
+
+
 def converter() -> str:
     """The converter's program: MODEL_CONVERTER_PATH, on PATH or beside Python; raises UserError."""
-    beside = Path(sys.executable).with_name("model-converter")
+    beside = beside_python()
     chosen = os.environ.get("MODEL_CONVERTER_PATH") or shutil.which("model-converter")
     if chosen is None and beside.exists():
         chosen = str(beside)

@@ -62,7 +62,10 @@ def write_scenario(folder: Path, vgf: bytes, inputs: Sequence[NDArray[Any]]) -> 
 
 
 def plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Narrow floats as plain integers of their width: numpy's files know numpy's own dtypes only."""
+    """Narrow floats as plain integers of their width, for what knows numpy's own dtypes only.
+
+    That is numpy's files, and the scenario runner's binding.
+    """
     return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
 
 

@@ -10,7 +10,6 @@ import pickle
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +24,7 @@ from executorch.exir.lowered_backend_module import LoweredBackendModule
 from torch.export import ExportedProgram
 
 from vgf_conformance import __version__
+from vgf_conformance.formats.convert import beside_python
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.lowering.artifact import Artifact, LeftoverNode, LoweringFailure
 from vgf_conformance.lowering.cache import Cache
@@ -102,19 +102,15 @@ def _specification(profile: Profile) -> VgfCompileSpec:
 
 def _find_converter() -> None:
     """Name the converter of this environment where PATH does not: the environment may not be activated."""
-    beside = _converter_beside()
+    beside = beside_python()
     if shutil.which("model-converter") is None and beside.exists():
         os.environ.setdefault("MODEL_CONVERTER_PATH", str(beside))
-
-
-def _converter_beside() -> Path:
-    return Path(sys.executable).with_name("model-converter")
 
 
 def _own_converter() -> tuple[object, ...]:
     """What tells builds of a user's own converter apart; empty for the package's, which has a version."""
     path = Path(os.environ.get("MODEL_CONVERTER_PATH") or shutil.which("model-converter") or "")
-    if path == _converter_beside() or not path.is_file():
+    if path == beside_python() or not path.is_file():
         return ()
     return (str(path), path.stat().st_size, path.stat().st_mtime_ns)
 

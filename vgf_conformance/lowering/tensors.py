@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from vgf_conformance.cases.dtypes import dtype_name
 from vgf_conformance.formats.delegate import Port
 
 _NARROW: dict[torch.dtype, tuple[torch.dtype, type]] = {
@@ -19,11 +20,6 @@ _NARROW: dict[torch.dtype, tuple[torch.dtype, type]] = {
 _TORCH_OF_NARROW: dict[np.dtype[np.generic], tuple[torch.dtype, torch.dtype]] = {
     np.dtype(narrow): (bits, dtype) for dtype, (bits, narrow) in _NARROW.items()
 }
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """The numpy name of a torch dtype."""
-    return str(dtype).removeprefix("torch.")
 
 
 def to_numpy(tensor: torch.Tensor) -> NDArray[np.generic]:

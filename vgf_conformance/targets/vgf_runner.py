@@ -15,6 +15,7 @@ import numpy as np
 import scenario_runner_py as scenario_runner
 
 from vgf_conformance.formats.delegate import Delegate, Port
+from vgf_conformance.formats.scenario import plain
 from vgf_conformance.formats.vgf import Vgf, VgfTensor, read_vgf
 from vgf_conformance.targets.base import Array
 from vgf_conformance.targets.runner import Refused
@@ -76,9 +77,9 @@ class VgfPipeline:
     def run(self, inputs: Sequence[Array], sentinel: int) -> list[Array]:
         """Upload, run and download once."""
         for (tensor, dtype), array in zip(self._inputs, inputs, strict=True):
-            self._scenario.upload(tensor, _bits(np.ascontiguousarray(array.astype(dtype, copy=False))))
+            self._scenario.upload(tensor, plain(np.ascontiguousarray(array.astype(dtype, copy=False))))
         for tensor, shape, dtype, _ in self._outputs:
-            self._scenario.upload(tensor, _bits(filled(shape, dtype, sentinel)))
+            self._scenario.upload(tensor, plain(filled(shape, dtype, sentinel)))
         self._scenario.run()
         return [
             np.frombuffer(self._scenario.download(tensor).tobytes(), dtype).reshape(shape)
@@ -115,8 +116,3 @@ def _tensor(
     return identity, scenario_runner.TypedBinding(
         0, binding, identity, scenario_runner.DescriptorType.TensorArm
     )
-
-
-def _bits(array: Array) -> Array:
-    """Narrow floats as plain integers: the scenario runner's binding knows numpy's own dtypes only."""
-    return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
