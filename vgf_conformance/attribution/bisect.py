@@ -15,19 +15,15 @@ Each result is judged by the operator's own bound (``comparison.device``).
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vgf_conformance.attribution.cut import Piece, alone, as_delegate, first, pieces, visible
+from vgf_conformance.attribution.cut import Convert, Piece, alone, as_delegate, first, pieces, visible
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, read_graph
-from vgf_conformance.formats.tosa_write import write_graph
 from vgf_conformance.results.record import Comparison
 from vgf_conformance.targets.base import Array, Target, TargetFailure
-
-#: A TOSA flatbuffer made into a VGF.
-Convert = Callable[[bytes], bytes]
 
 
 class Company(str, enum.Enum):
@@ -127,8 +123,11 @@ class Bisection:
     def _all(self, target: Target) -> dict[str, Array]:
         """Every intermediate result on ``target``, by name."""
         graph = visible(self._graph, self._pieces)
-        vgf = b"" if target is self._reference else self._convert(write_graph(graph))
-        arrays = self._run(target, graph, as_delegate(graph, self._inputs, vgf), self._inputs)
+        if target is self._reference:
+            delegate = as_delegate(graph, self._inputs)
+        else:
+            delegate = as_delegate(graph, self._inputs, self._convert)
+        arrays = self._run(target, graph, delegate, self._inputs)
         return dict(zip(graph.outputs, arrays, strict=True))
 
     def _right_for_its_own_inputs(self, piece: Piece, got: Mapping[str, Array]) -> bool:
@@ -147,7 +146,7 @@ class Bisection:
     def _tried(self, graph: TosaGraph, piece: Piece, company: Company) -> Culprit | None:
         """``graph`` on the target with the reference's inputs; a Culprit where that goes wrong."""
         values = self._expected
-        delegate = as_delegate(graph, values, self._convert(write_graph(graph)))
+        delegate = as_delegate(graph, values, self._convert)
         inputs = [values[name] for name in graph.inputs]
         expected = [values[name] for name in graph.outputs]
         failure, actual, worst = None, [], None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.tosa import CONSTANTS, TosaGraph, TosaOperator
 from vgf_conformance.formats.tosa_write import write_graph
 from vgf_conformance.targets.base import Array
+
+#: A TOSA flatbuffer made into a VGF.
+Convert = Callable[[bytes], bytes]
 
 #: Element types that no tensor outside a graph may have: what they join stays together.
 _INSIDE_ONLY = frozenset({"int48", "shape"})
@@ -69,15 +72,18 @@ def first(graph: TosaGraph, parts: Sequence[Piece]) -> TosaGraph:
     return _of(graph, sorted(kept), graph.inputs, outputs)
 
 
-def as_delegate(graph: TosaGraph, values: Mapping[str, Array], vgf: bytes = b"") -> Delegate:
+def as_delegate(
+    graph: TosaGraph, values: Mapping[str, Array], convert: Convert = lambda tosa: b""
+) -> Delegate:
     """The graph as a target runs it, on inputs of the shapes that ``values`` have by name.
 
-    A VGF is needed by every target but the reference model.
+    ``convert`` makes its VGF, which every target but the reference model needs.
     """
+    tosa = write_graph(graph)
     return Delegate(
         name="cut",
-        tosa=write_graph(graph),
-        vgf=vgf,
+        tosa=tosa,
+        vgf=convert(tosa),
         inputs=tuple(_port(graph, name, values[name].shape) for name in graph.inputs),
         outputs=tuple(_port(graph, name, graph.tensors[name].shape) for name in graph.outputs),
         nodes=len(graph.operators),

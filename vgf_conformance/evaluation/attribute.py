@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch.export import ExportedProgram
 
 from vgf_conformance.attribution.bisect import Bisection, Culprit
 from vgf_conformance.attribution.origin import Origin, origin, source_line
@@ -14,12 +15,12 @@ from vgf_conformance.attribution.repro import write_repro
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.evaluation.divergence import Divergence, first_divergence
 from vgf_conformance.evaluation.eager import leaves
-from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.subject import Subject, request_of
 from vgf_conformance.evaluation.walk import Call, walk_program
 from vgf_conformance.formats.tosa import TosaOperator, read_graph
 from vgf_conformance.lowering.artifact import Artifact
 from vgf_conformance.lowering.cache import Cache
-from vgf_conformance.lowering.lower import Request, lower
+from vgf_conformance.lowering.lower import lower
 from vgf_conformance.lowering.program import read_program
 from vgf_conformance.results.record import FirstWrong
 from vgf_conformance.targets.base import Array, Target
@@ -96,31 +97,21 @@ class Attributor:
 
         Raises LoweringFailure, and TargetFailure where the reference model refuses a graph.
         """
-        request = Request(
-            module=subject.module,
-            inputs=subject.example,
-            profile=profile,
-            scheme=scheme,
-            calibration=subject.calibration,
-            dynamic_shapes=subject.dynamic_shapes,
-            configure_quantizer=subject.configure_quantizer,
-            located=True,
-        )
-        artifact = lower(request, self._cache)
-        lines = _source_lines(subject)
-        found = None if stage is Stage.RUN else self._lowering(subject, artifact, lines)
+        artifact = lower(request_of(subject, profile, scheme, located=True), self._cache)
+        exported = torch.export.export(subject.module, subject.example, dynamic_shapes=subject.dynamic_shapes)
+        lines = _source_lines(exported)
+        found = None if stage is Stage.RUN else self._lowering(subject, artifact, exported, lines)
         return found if found or stage is Stage.LOWER else self._device(subject, artifact, lines)
 
-    def _lowering(self, subject: Subject, artifact: Artifact, lines: Mapping[str, str]) -> Attribution | None:
+    def _lowering(
+        self, subject: Subject, artifact: Artifact, exported: ExportedProgram, lines: Mapping[str, str]
+    ) -> Attribution | None:
         inputs = leaves(subject.inputs)
         walk = walk_program(artifact, inputs, self._reference)
         if walk.failure is not None:
             raise walk.failure
         program = artifact.quantised
         if program is None:
-            exported = torch.export.export(
-                subject.module, subject.example, dynamic_shapes=subject.dynamic_shapes
-            )
             program, _ = read_program(exported)
         found = first_divergence(program, inputs, artifact.delegates, walk.calls, self._reference)
         return None if found is None else _of_divergence(found, lines)
@@ -183,7 +174,6 @@ def _placed(found: Origin, lines: Mapping[str, str]) -> Origin:
     return Origin(found.nodes, found.operator, found.module, found.kind, line)
 
 
-def _source_lines(subject: Subject) -> dict[str, str]:
-    exported = torch.export.export(subject.module, subject.example, dynamic_shapes=subject.dynamic_shapes)
+def _source_lines(exported: ExportedProgram) -> dict[str, str]:
     found = {node.name: source_line(node.meta.get("stack_trace") or "") for node in exported.graph.nodes}
     return {name: line for name, line in found.items() if line}

@@ -12,7 +12,7 @@ from vgf_conformance.comparison.lowering import MANY_OPERATORS, Expected, judge_
 from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
 from vgf_conformance.evaluation.eager import leaves, run_eager, run_eager_fp64, tensors
-from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.subject import Subject, request_of
 from vgf_conformance.evaluation.ties import quantised_errors
 from vgf_conformance.evaluation.walk import Walk, sized, walk_program
 from vgf_conformance.formats.boundary import Problem, check_tosa, check_vgf
@@ -20,7 +20,7 @@ from vgf_conformance.formats.tosa import TosaGraph, read_graph
 from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.artifact import Artifact
 from vgf_conformance.lowering.cache import Cache
-from vgf_conformance.lowering.lower import Request, lower
+from vgf_conformance.lowering.lower import lower
 from vgf_conformance.lowering.tensors import from_physical, to_numpy
 from vgf_conformance.results.record import Comparison
 from vgf_conformance.targets.base import Target
@@ -48,17 +48,8 @@ def prepare(
 
     Raises LoweringFailure.
     """
-    request = Request(
-        module=subject.module,
-        inputs=subject.example,
-        profile=profile,
-        scheme=scheme,
-        calibration=subject.calibration,
-        dynamic_shapes=subject.dynamic_shapes,
-        configure_quantizer=subject.configure_quantizer,
-    )
     eager = tensors(run_eager(subject.module, subject.inputs))
-    artifact = lower(request, cache)
+    artifact = lower(request_of(subject, profile, scheme), cache)
     inputs = leaves(subject.inputs)
     graphs = [read_graph(delegate.tosa) for delegate in artifact.delegates]
     quantised = None if artifact.quantised is None else tensors(artifact.quantised.walk(inputs))

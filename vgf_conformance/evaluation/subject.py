@@ -9,6 +9,8 @@ from typing import Any
 import torch
 
 from vgf_conformance.cases.case import Budget, Case, Inputs, Sample
+from vgf_conformance.lowering.lower import Request
+from vgf_conformance.vocabulary import Profile
 
 
 @dataclass
@@ -35,6 +37,20 @@ class Subject:
     lsb: float | None = None
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
+
+
+def request_of(subject: Subject, profile: Profile, scheme: str, *, located: bool = False) -> Request:
+    """What ``subject`` is lowered from; ``located`` as in Request."""
+    return Request(
+        module=subject.module,
+        inputs=subject.example,
+        profile=profile,
+        scheme=scheme,
+        calibration=subject.calibration,
+        dynamic_shapes=subject.dynamic_shapes,
+        configure_quantizer=subject.configure_quantizer,
+        located=located,
+    )
 
 
 def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
