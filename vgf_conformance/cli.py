@@ -109,17 +109,25 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=[],
         help=f"where to run: {', '.join(TARGETS)} (repeatable; default: all)",
     )
-    check.add_argument(
-        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
-    )
-    check.add_argument(
-        "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
-    )
-    check.add_argument(
-        "--timeout", type=positive_seconds, default=120.0, help="seconds for one delegate call (default: 120)"
-    )
+    _add_driver_and_seed(check)
+    _add_timeout(check)
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
+
+
+def _add_driver_and_seed(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
+    )
+
+
+def _add_timeout(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--timeout", type=positive_seconds, default=120.0, help="seconds for one delegate call (default: 120)"
+    )
 
 
 def _add_bisect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -137,12 +145,7 @@ def _add_bisect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     bisect.add_argument(
         "--scheme", help=f"quantisation scheme: {', '.join(SCHEMES)} (default: the file's for the profile)"
     )
-    bisect.add_argument(
-        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
-    )
-    bisect.add_argument(
-        "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
-    )
+    _add_driver_and_seed(bisect)
     bisect.add_argument(
         "-o",
         "--output",
@@ -173,15 +176,8 @@ def _add_reduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     reduce.add_argument(
         "--target", help=f"where to run: {', '.join(TARGETS)} (default: the first that fails)"
     )
-    reduce.add_argument(
-        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
-    )
-    reduce.add_argument(
-        "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
-    )
-    reduce.add_argument(
-        "--timeout", type=positive_seconds, default=120.0, help="seconds for one delegate call (default: 120)"
-    )
+    _add_driver_and_seed(reduce)
+    _add_timeout(reduce)
     reduce.add_argument(
         "--budget",
         type=positive_seconds,

@@ -37,21 +37,31 @@ def check_files(files: Sequence[str], selection: Selection, evaluator: Evaluator
 
 def _check(user: UserModel, selection: Selection, evaluator: Evaluator) -> Iterator[Record]:
     subjects = [subject_of_file(user, number) for number in range(len(user.samples))]
-    configurations = [
-        (profile, scheme)
-        for profile in selection.profiles or user.profiles
-        for scheme in selection.schemes or user.schemes(profile)
-        if scheme == "none" or profile.integer
-    ]
-    if not configurations:
-        raise UserError(f"{user.file}: nothing to run: only profiles with INT can be quantised")
-    for profile, scheme in configurations:
+    for profile, scheme in configurations(user, selection.profiles, selection.schemes):
         for target in selection.targets:
             records = [evaluator.evaluate(subject, profile, scheme, target) for subject in subjects]
             record, subject = min(zip(records, subjects, strict=True), key=lambda pair: _gravity(pair[0]))
             evaluator.attribute(record, subject, profile, scheme, folder=None)
             record.repro = _repro(record, selection)
             yield record
+
+
+def configurations(
+    user: UserModel, profiles: Sequence[Profile], schemes: Sequence[str]
+) -> list[tuple[Profile, str]]:
+    """The (profile, scheme) pairs to lower for; without profiles or schemes the file's own are taken.
+
+    Raises UserError where there is none.
+    """
+    chosen = [
+        (profile, scheme)
+        for profile in profiles or user.profiles
+        for scheme in schemes or user.schemes(profile)
+        if scheme == "none" or profile.integer
+    ]
+    if not chosen:
+        raise UserError(f"{user.file}: nothing to run: only profiles with INT can be quantised")
+    return chosen
 
 
 def subject_of_file(user: UserModel, number: int) -> Subject:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vgf_conformance.cases.userfile import UserModel, load_user_model
 from vgf_conformance.evaluation.attribute import Attribution, Attributor
-from vgf_conformance.evaluation.check import subject_of_file
+from vgf_conformance.evaluation.check import configurations, subject_of_file
 from vgf_conformance.evaluation.eager import leaves
 from vgf_conformance.evaluation.evaluate import Evaluator
 from vgf_conformance.evaluation.subject import Subject
@@ -180,16 +180,15 @@ class Reducer:
         return cutter.cut(fewest(start, fails))
 
     def _attributed(self, failure: Failure) -> Attribution | None:
-        with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-            attributor = Attributor(
-                reference=self._targets["reference"],
-                target=self._targets[failure.configuration.target],
-                convert=convert,
-                cache=self._cache,
-                folder=Path(folder),
-            )
-            configuration = failure.configuration
-            return attributor.attribute(failure.subject, configuration.profile, configuration.scheme)
+        configuration = failure.configuration
+        attributor = Attributor(
+            reference=self._targets["reference"],
+            target=self._targets[configuration.target],
+            convert=convert,
+            cache=self._cache,
+            folder=None,
+        )
+        return attributor.attribute(failure.subject, configuration.profile, configuration.scheme)
 
     def _written(self, best: Candidate, failure: Failure, output: Path) -> list[Path]:
         """Write the case file, and see that it fails in the same way when nothing is remembered."""
@@ -224,15 +223,7 @@ def first_failure(user: UserModel, options: Options, evaluator: Evaluator) -> Fa
 
 
 def _configurations(user: UserModel, options: Options) -> Iterator[Configuration]:
-    pairs = [
-        (profile, scheme)
-        for profile in options.profiles or user.profiles
-        for scheme in options.schemes or user.schemes(profile)
-        if scheme == "none" or profile.integer
-    ]
-    if not pairs:
-        raise UserError(f"{user.file}: nothing to run: only profiles with INT can be quantised")
-    for profile, scheme in pairs:
+    for profile, scheme in configurations(user, options.profiles, options.schemes):
         for target in options.targets:
             yield Configuration(profile, scheme, target)
 
