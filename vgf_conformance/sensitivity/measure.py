@@ -5,6 +5,7 @@ A fault that changes nothing, on the sample's inputs and on further ones, is equ
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import islice
 
@@ -31,62 +32,75 @@ def measure(
 
     ``reference`` runs the mutants. All arrays are in the graph's order, in memory layout.
     """
-    found = Sensitivity()
-    for injected in inject(outputs):
-        _count(
-            found, f"{injected.fault} in output {injected.output}", graph, inputs, injected.outputs, outputs
-        )
-    every = list(mutants(graph))
-    step = max(1, -(-len(every) // MOST_MUTANTS))
-    for mutant in islice(every, 0, None, step):
-        _try(found, mutant, graph, inputs, outputs, reference)
-    return found
+    return _Measurement(graph, inputs, outputs, reference).made()
 
 
-def _try(
-    found: Sensitivity,
-    mutant: Mutant,
-    graph: TosaGraph,
-    inputs: Sequence[Array],
-    outputs: Sequence[Array],
-    reference: Target,
-) -> None:
-    name = f"{mutant.fault} ({mutant.operator}, number {mutant.position})"
-    try:
-        wrong = _run(mutant.graph, inputs, reference)
-    except TargetFailure:
-        # The reference model refuses it: no result at all is noticed.
-        found.tried += 1
-        found.caught += 1
-        return
-    if not _same(wrong, outputs):
-        _count(found, name, graph, inputs, wrong, outputs)
-        return
-    found.tried += 1
-    if any(_differs(mutant.graph, graph, further, reference) for further in _further(inputs)):
-        found.survivors.append(f"{name}: the sample's values do not reach it")
-    else:
-        found.equivalent += 1
+class _Measurement:
+    """One run of one graph, and the faults that are planted in it."""
 
+    def __init__(
+        self, graph: TosaGraph, inputs: Sequence[Array], outputs: Sequence[Array], reference: Target
+    ) -> None:
+        self._graph = graph
+        self._inputs = inputs
+        self._outputs = outputs
+        self._reference = reference
+        self._found = Sensitivity()
 
-def _count(
-    found: Sensitivity,
-    name: str,
-    graph: TosaGraph,
-    inputs: Sequence[Array],
-    wrong: Sequence[Array],
-    right: Sequence[Array],
-) -> None:
-    found.tried += 1
-    if _same(wrong, right):
-        found.equivalent += 1
-        return
-    judged = judge_device(graph, inputs, wrong, right, target="mutant", delegate="")
-    if all(comparison.passed for comparison in judged):
-        share = max((comparison.headroom or 0.0 for comparison in judged), default=0.0)
-        found.survivors.append(f"{name}: within the tolerance ({share:.0%} of it used)")
-    else:
-        found.caught += 1
+    def made(self) -> Sensitivity:
+        for injected in inject(self._outputs):
+            self._found.tried += 1
+            if _same(injected.outputs, self._outputs):
+                self._found.equivalent += 1
+            else:
+                self._judge(f"{injected.fault} in output {injected.output}", injected.outputs)
+        every = list(mutants(self._graph))
+        step = max(1, -(-len(every) // MOST_MUTANTS))
+        for mutant in islice(every, 0, None, step):
+            self._found.tried += 1
+            self._try(mutant)
+        return self._found
+
+    def _try(self, mutant: Mutant) -> None:
+        name = f"{mutant.fault} ({mutant.operator}, number {mutant.position})"
+        wrong = self._run(mutant.graph, self._inputs)
+        if wrong is None:
+            # The reference model refuses it: no result at all is noticed.
+            self._found.caught += 1
+        elif not _same(wrong, self._outputs):
+            self._judge(name, wrong)
+        elif any(self._differs(mutant.graph, *further) for further in self._further):
+            self._found.survivors.append(f"{name}: the sample's values do not reach it")
+        else:
+            self._found.equivalent += 1
+
+    def _judge(self, name: str, wrong: Sequence[Array]) -> None:
+        judged = judge_device(self._graph, self._inputs, wrong, self._outputs, target="mutant", delegate="")
+        if all(comparison.passed for comparison in judged):
+            share = max((comparison.headroom or 0.0 for comparison in judged), default=0.0)
+            self._found.survivors.append(f"{name}: within the tolerance ({share:.0%} of it used)")
+        else:
+            self._found.caught += 1
+
+    @functools.cached_property
+    def _further(self) -> list[tuple[list[Array], list[Array]]]:
+        """Other inputs of the same range, each with the graph's own outputs; without those it refuses."""
+        generator = np.random.default_rng(0)
+        drawn = [[_redrawn(array, generator) for array in self._inputs] for _ in range(_FURTHER)]
+        ran = [(inputs, self._run(self._graph, inputs)) for inputs in drawn]
+        return [(inputs, right) for inputs, right in ran if right is not None]
+
+    def _differs(self, mutant: TosaGraph, inputs: Sequence[Array], right: Sequence[Array]) -> bool:
+        wrong = self._run(mutant, inputs)
+        return wrong is not None and not _same(wrong, right)
+
+    def _run(self, graph: TosaGraph, inputs: Sequence[Array]) -> list[Array] | None:
+        """The reference model's outputs; None where it refuses the graph or the inputs."""
+        self._reference.load([as_delegate(graph, dict(zip(graph.inputs, inputs, strict=True)))])
+        try:
+            return list(self._reference.run(0, list(inputs)).arrays)
+        except TargetFailure:
+            return None
 
 
 def _same(one: Sequence[Array], other: Sequence[Array]) -> bool:
@@ -105,12 +119,6 @@ def _floats(array: Array) -> bool:
     return array.dtype.kind not in "biu"
 
 
-def _further(inputs: Sequence[Array]) -> list[list[Array]]:
-    """Other numbers of the same range."""
-    generator = np.random.default_rng(0)
-    return [[_redrawn(array, generator) for array in inputs] for _ in range(_FURTHER)]
-
-
 def _redrawn(array: Array, generator: np.random.Generator) -> Array:
     if array.dtype.kind in "biu" and array.size:
         # Within the range seen: it may be that of an index.
@@ -121,16 +129,3 @@ def _redrawn(array: Array, generator: np.random.Generator) -> Array:
     spread = float(np.abs(wide).max(initial=0.0)) or 1.0
     drawn: Array = np.asarray(generator.uniform(-min(spread, 100.0), min(spread, 100.0), array.shape))
     return drawn.astype(array.dtype)
-
-
-def _differs(one: TosaGraph, other: TosaGraph, inputs: Sequence[Array], reference: Target) -> bool:
-    try:
-        return not _same(_run(one, inputs, reference), _run(other, inputs, reference))
-    except TargetFailure:
-        return False
-
-
-def _run(graph: TosaGraph, inputs: Sequence[Array], reference: Target) -> list[Array]:
-    values = dict(zip(graph.inputs, inputs, strict=True))
-    reference.load([as_delegate(graph, values)])
-    return list(reference.run(0, list(inputs)).arrays)

@@ -45,12 +45,9 @@ _SWAPPED = {
     "RECIPROCAL": "RSQRT",
     "ERF": "TANH",
     "ABS": "IDENTITY",
-    "POW": "MAXIMUM",
 }
-#: Operators whose first two operands are not interchangeable.
-_ORDERED = frozenset({"SUB", "POW", "GREATER", "GREATER_EQUAL"})
-#: Where SELECT, CONV and the like have the operands that a fault may exchange.
-_EXCHANGED = {"SELECT": (1, 2), **dict.fromkeys(_ORDERED, (0, 1))}
+#: The places of two operands that mean something else the other way round.
+_EXCHANGED = {"SELECT": (1, 2), **dict.fromkeys(("SUB", "POW", "GREATER", "GREATER_EQUAL"), (0, 1))}
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ def _operators(operator: TosaOperator, graph: TosaGraph) -> Iterator[tuple[str, 
 
 def _swapped(operator: TosaOperator) -> TosaOperator | None:
     name = _SWAPPED.get(operator.name)
-    if name is None or (name == "MAXIMUM" and operator.name == "POW"):
+    if name is None:
         return None
     attributes = (
         {} if name in ("IDENTITY", "RECIPROCAL", "RSQRT", "EXP", "TANH", "SIGMOID") else operator.attributes
