@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import os
 import signal
 import time
@@ -14,7 +15,7 @@ from vgf_conformance.targets.base import Array
 from vgf_conformance.targets.reference import ReferenceGraph, ReferenceRunner
 
 
-class Striking:
+class Striking(abc.ABC):
     """The reference model, but for graphs that hold all of ``operators``."""
 
     operators: frozenset[str] = frozenset()
@@ -25,8 +26,9 @@ class Striking:
         fault: Callable[[list[Array], int], list[Array]] = self.fault
         return Planted(graph, fault) if self.operators <= names else graph
 
+    @abc.abstractmethod
     def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
-        raise NotImplementedError
+        """What becomes of the outputs."""
 
 
 class WrongAtTanh(Striking):
