@@ -519,6 +519,16 @@ def test_a_finished_run_is_resumed_to_its_own_end(unexpected: bool, project: Pro
     assert (project.results / "junit.xml").read_text().count("<testcase ") == 8 + unexpected
 
 
+def test_a_resumed_run_judges_by_the_expectations_of_today(project: Project) -> None:
+    """A record that an expectation has since become wrong about, or right, is made again."""
+    project.suite(SUITE + FAILING)
+    assert project.run("-k", "sort or absolute").ret == pytest.ExitCode.TESTS_FAILED
+    project.expect("sort")
+    result = project.run("-k", "sort or absolute", "--resume")
+    assert result.ret == pytest.ExitCode.OK
+    assert {item.expected is not None for item in project.read().records if item.case == "sort"} == {True}
+
+
 SWIFTSHADER = next((driver for driver in find_drivers() if "swiftshader" in driver.name), None)
 #: Debian's chromium keeps its driver to itself.
 CHROMIUM = Path("/usr/lib/chromium/vk_swiftshader_icd.json")

@@ -20,7 +20,7 @@ from vgf_conformance.quiet import quiet
 from vgf_conformance.report import summary_table, write_reports
 from vgf_conformance.results.baselines import load_baselines, regressions, tools, update_baselines
 from vgf_conformance.results.claims import Claim, Computation, load_reasons, with_reasons
-from vgf_conformance.results.expectations import CaseId, Expectation, load_expectations, update
+from vgf_conformance.results.expectations import CaseId, Expectation, Expectations, load_expectations, update
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
@@ -163,7 +163,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings = Settings.of(config)
         expectations = load_expectations(config.rootpath / EXPECTATIONS)
         uncovered = load_reasons(config.rootpath / UNCOVERED)
-        done = _done(config, settings)
+        done = _done(config, settings, expectations)
     except UserError as error:
         raise pytest.UsageError(str(error)) from error
     conformance = Conformance(config, settings, expectations, uncovered, done)
@@ -171,17 +171,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(conformance, "vgf-conformance-run")
 
 
-def _done(config: pytest.Config, settings: Settings) -> dict[str, bool]:
+def _done(config: pytest.Config, settings: Settings, expectations: Expectations) -> dict[str, bool]:
     """Ids that need not run again, with whether what they gave was unexpected.
 
-    An xdist worker is told the ids by its controller.
+    Where an expectation has changed since, the case runs again and is judged by today's. An xdist
+    worker is told the ids by its controller.
     """
     if hasattr(config, "workerinput"):
         return dict.fromkeys(config.workerinput["vgf_done"], False)
     path = results_file(settings.results)
     if not settings.resume or not path.exists():
         return {}
-    return {record.id: record.unexpected for record in read_results([path]).records}
+    records = read_results([path]).records
+    return {record.id: record.unexpected for record in records if expectations.apply(record) == record}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -448,7 +450,8 @@ class Conformance:
             record = self._open_evaluator().evaluate(
                 self._subject_of(item), item.profile, item.scheme, item.target
             )
-            if self.settings.sensitivity:
+            # What is measured is the comparison of the artifact, the same on every target.
+            if self.settings.sensitivity and item.target == self.settings.targets[0]:
                 self._open_evaluator().measure_sensitivity(
                     record, self._subject_of(item), item.profile, item.scheme
                 )

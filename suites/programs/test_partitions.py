@@ -32,6 +32,15 @@ class SortedBetween(nn.Module):
         return torch.sort(tensor * 2.0, 1)[0] + 1.0
 
 
+class SortedBeside(nn.Module):
+    """The sort and the delegate that follows both read what the first delegate made."""
+
+    def forward(self, tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        doubled = tensor * 2.0
+        ordered = torch.sort(doubled, 1)[0]
+        return ordered - doubled, doubled
+
+
 class LongThenInt(nn.Module):
     """An addition in int64, which TOSA has not, then one in int32."""
 
@@ -63,6 +72,13 @@ sorted_channels = model(
 )
 sorted_between = model(
     SortedBetween,
+    [sample("rank2", normal(3, 5))],
+    configurations=SEPARATE,
+    tier="nightly",
+    budget=BUDGET,
+)
+sorted_beside = model(
+    SortedBeside,
     [sample("rank2", normal(3, 5))],
     configurations=SEPARATE,
     tier="nightly",

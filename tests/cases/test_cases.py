@@ -128,6 +128,15 @@ def test_narrow_declares_samples_again_in_both_types() -> None:
         narrow(wide, "misspelt")
 
 
+@pytest.mark.parametrize("column", [False, True])
+def test_narrow_special_values_are_those_of_the_narrow_type(column: bool) -> None:
+    wide = operator("aten.abs.default", torch.abs, [sample("special", special_values(column=column))])
+    for item, dtype in zip(narrow(wide, "special").samples, (torch.float16, torch.bfloat16), strict=True):
+        (tensor,) = item.inputs(seed=0)
+        assert torch.equal(tensor.isnan(), drawn(special_values(dtype, column=column)).isnan())
+        assert tensor[tensor.isfinite()].max() == torch.finfo(dtype).max
+
+
 def test_quantised_declares_samples_again_under_another_scheme() -> None:
     plain = operator(
         "aten.add.Tensor",

@@ -69,11 +69,31 @@ def test_an_unsupported_operator_in_the_middle(profile: Profile, scheme: str, ev
 
 def test_nothing_delegated_is_unsupported_where_it_must_be(evaluator: Evaluator) -> None:
     record = evaluator.evaluate(
-        subject(lambda x: torch.sort(x)[0], X, must_delegate=True), FP, "none", "emulation"
+        subject(lambda x: torch.sort(x)[0], X, delegated=True), FP, "none", "emulation"
     )
     assert caught(record) == (Verdict.UNSUPPORTED, Stage.LOWER, Finding.BOUNDARY)
     assert record.message == f"nothing was delegated (aten.sort.default: {UNSUPPORTED})"
     assert record.notes == ["nothing was delegated: the whole program runs on the CPU"]
+
+
+def test_all_delegated_fails_where_a_fall_back_is_declared(evaluator: Evaluator) -> None:
+    whole = evaluator.evaluate(subject(torch.exp, X, delegated=False), FP, "none", "reference")
+    assert caught(whole) == (Verdict.FAIL, Stage.LOWER, Finding.BOUNDARY)
+    assert whole.message == "the case declares that it falls back to the CPU, but all of it was delegated"
+    partly = evaluator.evaluate(subject(sort_in_the_middle, X, delegated=False), FP, "none", "reference")
+    assert partly.verdict is Verdict.PASS
+
+
+def relu_and_frac(x: torch.Tensor) -> torch.Tensor:
+    return torch.frac(torch.relu(x))
+
+
+def test_delegates_of_one_delegation_tag(evaluator: Evaluator) -> None:
+    """The backend names what it dumps by the tag, so that the second delegate overwrites the first's."""
+    record = evaluator.evaluate(subject(relu_and_frac, X), FP, "none", "reference")
+    assert len(record.delegates) == 2
+    assert [set(item.tosa_operators) for item in record.delegates] == [{"CLAMP"}, {"SUB"}]
+    assert record.verdict is Verdict.PASS
 
 
 def test_nothing_delegated_runs_on_the_cpu_where_it_may(evaluator: Evaluator) -> None:

@@ -93,6 +93,16 @@ def test_lowering_rebuilds_a_corrupt_entry(artifact: Artifact, tmp_path: Path) -
     assert again.delegates == first.delegates
 
 
+def test_programs_that_differ_in_the_tree_of_their_outputs_share_no_entry(cache: Cache) -> None:
+    def nested(x: torch.Tensor) -> Any:
+        return torch.abs(x), (torch.neg(x),)
+
+    def flat(x: torch.Tensor) -> Any:
+        return torch.abs(x), torch.neg(x)
+
+    assert lower(request(nested, X), cache).key != lower(request(flat, X), cache).key
+
+
 def test_an_entry_of_another_kind_is_lowered_anew(cache: Cache, tmp_path: Path) -> None:
     first = lower(request(torch.abs, X), cache)
     folder = Counted(tmp_path)

@@ -82,9 +82,9 @@ class Case:
     ``configurations`` are the (profile, scheme) pairs that samples without their own are lowered
     for, and ``tier`` is where they run: ``plan`` lists every sample with each of its pairs.
     ``delegated`` says that the computation must reach a delegate; where it is False the case
-    documents a fall back to the CPU. ``lsb`` is the allowance, in quantisation steps, of the
-    lowered program against the quantised one where the computation is too deep for a propagated
-    bound to mean anything; it comes with ``lsb_reason``.
+    documents a fall back to the CPU, and at least a part of it must stay there. ``lsb`` is the
+    allowance, in quantisation steps, of the lowered program against the quantised one where the
+    computation is too deep for a propagated bound to mean anything; it comes with ``lsb_reason``.
     """
 
     name: str
@@ -222,7 +222,7 @@ def _named(case: Case, names: Sequence[str]) -> list[Sample]:
 
 def _narrowed(item: Sample, dtype: torch.dtype) -> Sample:
     draws = tuple(
-        replace(draw, dtype=dtype) if isinstance(draw, Tensor) and draw.dtype.is_floating_point else draw
+        draw.narrowed(dtype) if isinstance(draw, Tensor) and draw.dtype.is_floating_point else draw
         for draw in item.draws
     )
     name = f"{dtype_name(dtype)}_{item.name}"

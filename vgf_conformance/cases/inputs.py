@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -31,6 +31,18 @@ class Tensor:
         if self.channels_last:
             tensor = tensor.contiguous(memory_format=torch.channels_last)
         return tensor
+
+    def narrowed(self, dtype: torch.dtype) -> Tensor:
+        """The same tensor in another floating-point type."""
+        return replace(self, dtype=dtype)
+
+
+class SpecialValues(Tensor):
+    """What ``special_values`` draws; another type has extremes of its own."""
+
+    def narrowed(self, dtype: torch.dtype) -> Tensor:
+        """The special values of ``dtype``."""
+        return special_values(dtype, column=len(self.shape) == 2)
 
 
 def normal(
@@ -99,4 +111,5 @@ def special_values(dtype: torch.dtype = torch.float32, *, column: bool = False) 
     info = torch.finfo(dtype)
     magnitudes = (0.0, 1.0, info.tiny, info.max, math.inf)
     numbers = [*magnitudes, *(-magnitude for magnitude in magnitudes), math.nan]
-    return values(numbers, len(numbers), 1, dtype=dtype) if column else values(numbers, dtype=dtype)
+    shape = (len(numbers), 1) if column else (len(numbers),)
+    return SpecialValues(shape, values(numbers).fill, dtype)

@@ -9,23 +9,10 @@ import numpy as np
 import torch
 
 from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.lowering.movement import moves_data
 from vgf_conformance.lowering.program import Program, Ref, Step, function, resolve
 
 _DEQUANTISE = "quantized_decomposed.dequantize_per_tensor"
-_MOVING = (
-    "aten.view",
-    "aten.permute",
-    "aten.squeeze",
-    "aten.unsqueeze",
-    "aten.slice",
-    "aten.select",
-    "aten.clone",
-    "aten.alias",
-    "aten.expand",
-    "aten.t_copy",
-    "dim_order_ops",
-    "_operator:getitem",
-)
 
 
 def is_direct(program: Program) -> bool:
@@ -82,7 +69,7 @@ def _output_error(output: Any, bounds: dict[str, Any], opaque: set[str]) -> np.n
 def _moved(step: Step, bounds: dict[str, Any]) -> Any | None:
     if step.operator.startswith(_DEQUANTISE):
         return bounds[step.args[0].name] * float(step.args[1])
-    if not step.operator.startswith(_MOVING) or step.reads - bounds.keys():
+    if not moves_data(step.operator) or step.reads - bounds.keys():
         return None
     keywords = {key: value for key, value in step.keywords.items() if key != "dtype"}
     return function(step.operator)(*resolve(step.args, bounds), **resolve(keywords, bounds))

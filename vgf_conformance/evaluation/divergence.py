@@ -24,17 +24,12 @@ from vgf_conformance.comparison.signal import PEER_MARGIN_DB, signal_budget
 from vgf_conformance.evaluation.walk import Call
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import CONSTANTS, TosaGraph, TosaOperator, read_graph
+from vgf_conformance.lowering.movement import moves_data
 from vgf_conformance.lowering.program import Program, Ref, Step
 from vgf_conformance.lowering.tensors import from_numpy, to_numpy
 from vgf_conformance.targets.base import Array, Target
 
 _QUANTISE = "quantized_decomposed.quantize_per_tensor"
-_MOVES = frozenset(
-    {
-        *("alias", "clone", "contiguous", "detach", "expand", "flatten", "permute", "repeat", "reshape"),
-        *("select", "slice", "split", "squeeze", "t", "transpose", "unflatten", "unsqueeze", "view"),
-    }
-)
 #: Quantisation steps that one operator may add: its own requantisation, and one scale for its operands.
 _LSB = 1
 
@@ -131,10 +126,7 @@ def _moves_data(step: Step, steps: Mapping[str, Step]) -> bool:
     """Whether the step, or what it quantises, only moves data: the backend may do that elsewhere."""
     source = step.args[0] if step.operator.startswith(_QUANTISE) else Ref(step.name)
     made_by = steps.get(source.name) if isinstance(source, Ref) else None
-    return (
-        made_by is not None
-        and made_by.operator.partition(".")[2].partition(".")[0].removesuffix("_copy") in _MOVES
-    )
+    return made_by is not None and moves_data(made_by.operator)
 
 
 def _closest(candidates: Sequence[Made], expected: Array) -> tuple[Made, Array] | None:

@@ -18,7 +18,8 @@ class Subject:
     """A module, one set of inputs, and what its declaration asks for.
 
     ``example`` is what the module is exported with; it differs from ``inputs`` where
-    several samples share one artifact.
+    several samples share one artifact. ``delegated`` says that some of it must reach a delegate
+    (True), that some must stay on the CPU (False), or that nothing was promised (None).
     """
 
     case: str
@@ -32,7 +33,7 @@ class Subject:
     inputs: Inputs
     example: Inputs
     calibration: list[Inputs]
-    must_delegate: bool = False
+    delegated: bool | None = None
     budget: Budget | None = None
     lsb: float | None = None
     dynamic_shapes: Any = None
@@ -68,7 +69,7 @@ def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
         inputs=inputs,
         example=inputs,
         calibration=case.calibration() if case.calibration else [inputs],
-        must_delegate=case.delegated,
+        delegated=case.delegated,
         budget=case.budget,
         lsb=case.lsb,
         dynamic_shapes=case.dynamic_shapes,

@@ -29,6 +29,8 @@ from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.lowering.artifact import Artifact, LeftoverNode, LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, innermost, whole
+from vgf_conformance.lowering.conversions import conversions
+from vgf_conformance.lowering.movement import moves_data
 from vgf_conformance.lowering.program import NotRepresentable, Program, Ref, operator_name, read_program
 from vgf_conformance.lowering.quantise import quantise
 from vgf_conformance.lowering.reasons import rejection_reasons
@@ -131,7 +133,8 @@ def _lower_exported(request: Request, exported: ExportedProgram, key: str) -> Ar
             scales = output_scales(quantised)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
         specification.dump_intermediate_artifacts_to(folder)
-        with _stage(request, Stage.LOWER, Verdict.FAIL, Path(folder)), rejection_reasons() as reasons:
+        stage = _stage(request, Stage.LOWER, Verdict.FAIL, Path(folder))
+        with stage, rejection_reasons() as reasons, conversions() as graphs:
             # With the defaults of the public API: a user who follows ExecuTorch's own first page gets
             # its check of the edge program too, and what that refuses is a finding.
             edge = to_edge_transform_and_lower(exported, partitioner=[VgfPartitioner(specification)])
@@ -139,9 +142,7 @@ def _lower_exported(request: Request, exported: ExportedProgram, key: str) -> Ar
             program, lowered = read_program(edge.exported_program())
             leftovers = _leftovers(edge.exported_program(), reasons)
             pte = edge.to_executorch().buffer
-        delegates = tuple(
-            _delegate(module, number, edge, Path(folder)) for number, module in enumerate(lowered)
-        )
+    delegates = tuple(_delegate(module, number, edge, graphs) for number, module in enumerate(lowered))
     return Artifact(
         key=key,
         program=program,
@@ -162,7 +163,7 @@ def output_scales(program: Program) -> tuple[float | None, ...]:
     for output in program.outputs:
         step = steps.get(output.name) if isinstance(output, Ref) else None
         # Operators that move data keep the step of what they move.
-        while step is not None and not step.operator.startswith(_DEQUANTISE) and _moves_data(step.operator):
+        while step is not None and not step.operator.startswith(_DEQUANTISE) and moves_data(step.operator):
             source = step.args[0] if step.args else None
             step = steps.get(source.name) if isinstance(source, Ref) else None
         found = step is not None and step.operator.startswith(f"{_DEQUANTISE}_per_tensor")
@@ -170,25 +171,10 @@ def output_scales(program: Program) -> tuple[float | None, ...]:
     return tuple(scales)
 
 
-def _moves_data(operator: str) -> bool:
-    names = (
-        "view",
-        "permute",
-        "transpose",
-        "squeeze",
-        "unsqueeze",
-        "slice",
-        "clone",
-        "alias",
-        "getitem",
-        "split",
-    )
-    return any(name in operator for name in names)
-
-
-def _delegate(module: LoweredBackendModule, number: int, edge: EdgeProgramManager, folder: Path) -> Delegate:
+def _delegate(
+    module: LoweredBackendModule, number: int, edge: EdgeProgramManager, graphs: dict[bytes, bytes]
+) -> Delegate:
     vgf = bytes(module.processed_bytes)
-    tosa = next(_tosa_beside(path) for path in folder.glob("*.vgf") if path.read_bytes() == vgf)
     call = [
         node
         for node in edge.exported_program().graph.nodes
@@ -197,24 +183,12 @@ def _delegate(module: LoweredBackendModule, number: int, edge: EdgeProgramManage
     original = module.original_module.graph
     return Delegate(
         name=f"delegate {number}",
-        tosa=tosa.read_bytes(),
+        tosa=graphs[vgf],
         vgf=vgf,
         inputs=tuple(port_of(node.meta["val"]) for node in call.args[1:]),
         outputs=tuple(port_of(value) for value in _as_tuple(call.meta["val"])),
         nodes=sum(node.op == "call_function" and not _is_boundary(node.target) for node in original.nodes),
     )
-
-
-def _tosa_beside(vgf: Path) -> Path:
-    """``output_tag0.tosa.vgf`` was made from ``output_tag0_TOSA-1.0+FP.tosa``."""
-    stem = vgf.name.removesuffix(".tosa.vgf")
-    (found,) = (
-        path
-        for path in vgf.parent.glob("*.tosa")
-        if path.name.startswith(f"{stem}_TOSA-")
-        or (stem.endswith("_") and path.name.startswith(f"{stem}TOSA-"))
-    )
-    return found
 
 
 def _leftovers(exported: ExportedProgram, reasons: dict[str, str]) -> tuple[LeftoverNode, ...]:
@@ -250,6 +224,7 @@ def _key(request: Request, exported: ExportedProgram) -> str:
         request.scheme,
         *(["located"] if request.located else []),
         str(exported.graph),
+        str(exported.call_spec.out_spec),
         [node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"],
         [_signature(leaf) for leaf in leaves],
         str(request.dynamic_shapes),
