@@ -293,3 +293,15 @@ def test_a_scale_calibrated_too_wide_is_attributed_to_quantise(evaluator: Evalua
     assert {item.pair for item in record.comparisons if item.passed is False} == {"quantised/eager"}
     unbudgeted = subject(torch.nn.functional.relu, x, calibration=wide)
     assert evaluator.evaluate(unbudgeted, INT, "a8w8-pc", "emulation").verdict is Verdict.PASS
+
+
+def test_what_the_reference_model_cannot_judge_is_no_pass(cache: Cache) -> None:
+    crashing = ProcessTarget("reference", "tests.fakes:CrashesWithSigsegv", time_limit=3)
+    sound = ProcessTarget("fake", "tests.fakes:Faithful", driver="fake driver", time_limit=3)
+    evaluator = Evaluator({"reference": crashing, "fake": sound}, cache)
+    try:
+        record = evaluator.evaluate(PLANTED, FP, "none", "fake")
+    finally:
+        evaluator.close()
+    assert (record.verdict, record.stage, record.finding) == (Verdict.ERROR, Stage.RUN, CRASHED)
+    assert record.message.startswith("fake ran, but nothing can judge it: ")

@@ -163,23 +163,23 @@ class Evaluator:
         record.seconds["run"] = time.perf_counter() - start
         faults = [fault for call in walk.calls for fault in _call_faults(prepared, call)]
         for call in walk.calls:
-            record.comparisons += self._judge_call(prepared, call, target)
+            try:
+                record.comparisons += self._judge_call(prepared, call, target)
+            except TargetFailure as failure:
+                faults.append(_unjudged(failure, target))
         if walk.failure is not None:
             return [*faults, of_target(walk.failure)]
         record.comparisons += _reported_outputs(prepared, walk, target)
         return faults
 
     def _judge_call(self, prepared: Prepared, call: Call, target: str) -> list[Comparison]:
+        """Raises TargetFailure where the reference model gives nothing to compare with."""
         known = prepared.reference.calls[call.delegate : call.delegate + 1]
         if known and all((a == b).all() for a, b in zip(known[0].inputs, call.inputs, strict=True)):
             reference = known[0].outputs.arrays
         else:
             self._targets["reference"].load(prepared.artifact.delegates)
-            try:
-                reference = self._targets["reference"].run(call.delegate, call.inputs).arrays
-            except TargetFailure:
-                # The reference's own refusal is a fault of the lowering, found in its own walk.
-                return []
+            reference = self._targets["reference"].run(call.delegate, call.inputs).arrays
         return judge_device(
             prepared.graphs[call.delegate],
             call.inputs,
@@ -199,12 +199,24 @@ def _lowering_faults(subject: Subject, prepared: Prepared, target: str) -> list[
     failure = prepared.reference.failure
     if failure is not None and (target == "reference" or failure.stage is Stage.LOWER):
         faults.append(of_target(failure))
-    if subject.must_delegate and not prepared.artifact.delegates:
-        reasons = "; ".join(f"{node.operator}: {node.reason}" for node in prepared.artifact.leftovers)
+    artifact = prepared.artifact
+    if subject.delegated is True and not artifact.delegates:
+        reasons = "; ".join(f"{node.operator}: {node.reason}" for node in artifact.leftovers)
         faults.append(
             Fault(Verdict.UNSUPPORTED, Stage.LOWER, Finding.BOUNDARY, f"nothing was delegated ({reasons})")
         )
+    if subject.delegated is False and artifact.delegates and not artifact.leftovers:
+        message = "the case declares that it falls back to the CPU, but all of it was delegated"
+        faults.append(Fault(Verdict.FAIL, Stage.LOWER, Finding.BOUNDARY, message))
     return faults
+
+
+def _unjudged(failure: TargetFailure, target: str) -> Fault:
+    """A call without a reference is not a pass: either the graph is at fault, or nobody can say."""
+    if failure.stage is Stage.LOWER:
+        return of_target(failure)
+    message = f"{target} ran, but nothing can judge it: {failure.message}"
+    return Fault(Verdict.ERROR, Stage.RUN, failure.finding, message, failure.log)
 
 
 def _is_invalid(failure: TargetFailure | None) -> bool:
