@@ -37,6 +37,7 @@ def matrix_report(results: Results) -> str:
         ("Totals", _totals(records)),
         ("Operators", _operators([record for record in records if record.kind == "operator"])),
         ("TOSA's own tests", _operators([record for record in records if record.kind == "tosa"])),
+        ("How targets compute", _arithmetic([record for record in records if record.kind == "arithmetic"])),
         ("Models", _models([record for record in records if record.kind == "model"])),
         ("Claims against observations", claims_section(results)),
         ("TOSA operators of the emitted graphs", tosa_section(emitted(records))),
@@ -98,6 +99,15 @@ def _models(records: list[Record]) -> str:
 
     headers = ["model", "sample", "profile", "scheme", "target", "nodes in delegates", "verdict", "time"]
     return markdown.table(map(row, records), headers) if records else ""
+
+
+def _arithmetic(records: list[Record]) -> str:
+    """What each target answered, where TOSA leaves it a choice."""
+    rows = [
+        [record.case, record.sample, record.target, outcome(record), "; ".join(record.notes)]
+        for record in records
+    ]
+    return markdown.table(rows, ["property", "type", "target", "verdict", "answers"]) if rows else ""
 
 
 def _unexpected(records: list[Record]) -> str:
