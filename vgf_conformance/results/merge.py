@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from vgf_conformance.results.baselines import Baseline
 from vgf_conformance.results.claims import Claim
 from vgf_conformance.results.record import Record
 from vgf_conformance.vocabulary import Verdict
@@ -16,7 +17,8 @@ class Results:
     """What one or more results files hold.
 
     ``claims`` are what the runs' backends claim, sorted, and empty where no run says. ``warnings`` tells
-    what had to be left out; ``torn`` that a file ends in the middle of a line.
+    what had to be left out; ``torn`` that a file ends in the middle of a line. ``baselines`` are the
+    headrooms on file that reports show beside those of the records.
     """
 
     runs: list[dict[str, Any]] = field(default_factory=list)
@@ -24,6 +26,7 @@ class Results:
     claims: list[Claim] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     torn: bool = False
+    baselines: list[Baseline] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
