@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+import torch
 
 from vgf_conformance.cases.case import FLOATING_ONLY, Case, operator, sample
 from vgf_conformance.cases.inputs import normal
@@ -17,6 +18,32 @@ from vgf_conformance.results.claims import Gaps, load_reasons
 ROOT = Path(__file__).parents[1]
 SUITES = ROOT / "suites"
 OPERATORS = sorted((SUITES / "operators").glob("test_*.py"))
+
+
+#: Claimed operators on floating point that need no sample with NaN or infinities, and why.
+NOT_SPECIAL = {
+    **dict.fromkeys(
+        ["aten.arange.default", "aten.arange.start_step", "aten.eye.default", "aten.linspace.default"],
+        "its numbers are its own: the input is only added to the result",
+    ),
+    **dict.fromkeys(
+        ["aten.ones.default", "aten.zeros.default", "aten.scalar_tensor.default", "aten.fill_.Scalar"],
+        "its numbers are its own: the input is only added to the result",
+    ),
+    **dict.fromkeys(
+        ["aten.logical_and.default", "aten.logical_or.default", "aten.logical_xor.default"],
+        "it works on truth values: the numbers beside them make these",
+    ),
+    "aten.log10.default": "the backend has it as a table of int8 only, which holds no special values",
+    **dict.fromkeys(
+        ["aten.grid_sampler.default", "aten.grid_sampler_2d.default"],
+        "a custom shader, whose sampler TOSA does not define",
+    ),
+    **dict.fromkeys(
+        ["aten._assert_scalar.default", "higher_order.cond", "higher_order.while_loop"],
+        "control flow around another operator",
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +97,17 @@ def test_a_claimed_operator_without_a_case_is_named(cases: list[Case]) -> None:
         configurations=FLOATING_ONLY,
     )
     assert uncovered([*others, floating]) == [("aten.add.Tensor", "INT")]
+
+
+def test_every_claimed_operator_on_floats_has_special_values(cases: list[Case]) -> None:
+    claimed = {claim.operator for claim in installed_claims()}
+    on_floats, special = set(), set()
+    for case in cases:
+        for item in case.samples:
+            for value in item.inputs(seed=0):
+                if isinstance(value, torch.Tensor) and value.is_floating_point():
+                    on_floats.add(case.operator)
+                    if not value.float().isfinite().all() or "infinite" in item.name:
+                        special.add(case.operator)
+    lacking = sorted((on_floats & claimed) - special)
+    assert lacking == sorted(NOT_SPECIAL)
