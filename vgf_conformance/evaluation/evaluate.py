@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +11,11 @@ from pathlib import Path
 from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.evaluation.attribute import Attributor
-from vgf_conformance.evaluation.eager import EagerFailure
+from vgf_conformance.evaluation.eager import EagerFailure, one_thread
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
 from vgf_conformance.evaluation.prepare import Prepared, prepare, reported
 from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.task import Measurement, lowered_program, quantised_program
 from vgf_conformance.evaluation.walk import Call, Walk, walk_program
 from vgf_conformance.formats.convert import convert
 from vgf_conformance.lowering.artifact import LoweringFailure
@@ -59,6 +61,7 @@ class Evaluator:
             dtypes=computed_dtypes(subject.module, subject.inputs, scheme),
             tier=subject.tier,
             driver=self._targets[target].driver,
+            about=dataclasses.asdict(subject.about) if subject.about else {},
         )
         try:
             faults = self._fill(record, subject, profile, scheme)
@@ -79,7 +82,32 @@ class Evaluator:
             kept = self._cache.keep("rejected.tosa", prepared.tosa) if self._cache and prepared.tosa else None
             return [of_lowering(prepared, kept)]
         _describe(record, prepared)
-        return self._faults(subject, prepared, record.target, record)
+        faults = self._faults(subject, prepared, record.target, record)
+        # Where no numbers come out there is no accuracy either.
+        if subject.task is not None and all(fault.finding is Finding.WRONG for fault in faults):
+            start = time.perf_counter()
+            faults += self._task_faults(subject, prepared, record)
+            record.seconds["task"] = time.perf_counter() - start
+        return faults
+
+    @one_thread()
+    def _task_faults(self, subject: Subject, prepared: Prepared, record: Record) -> list[Fault]:
+        """Set ``record.task``: what does not depend on the target is measured once for all of them."""
+        assert subject.task is not None
+        names = dict.fromkeys(["reference", record.target])
+        try:
+            if prepared.measurement is None:
+                prepared.measurement = Measurement.of(subject.task, subject.module)
+                if prepared.artifact.quantised is not None:
+                    prepared.measurement.add("quantised", quantised_program(prepared.artifact.quantised))
+            for name in names:
+                if name not in prepared.measurement.scores:
+                    program = lowered_program(prepared.artifact, self._targets[name])
+                    prepared.measurement.add(name, program)
+        except TargetFailure as failure:
+            return [of_target(failure)]
+        record.task, faults = prepared.measurement.result(record.target)
+        return faults
 
     def attribute(
         self, record: Record, subject: Subject, profile: Profile, scheme: str, folder: Path | None
@@ -259,6 +287,7 @@ def _describe(record: Record, prepared: Prepared) -> None:
     artifact = prepared.artifact
     record.artifact = artifact.key
     record.seconds = dict(artifact.seconds)
+    record.pte_bytes = len(artifact.pte)
     record.delegates = [
         DelegateFacts(
             delegate.name,

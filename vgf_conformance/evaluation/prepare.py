@@ -11,8 +11,9 @@ import torch
 from vgf_conformance.comparison.lowering import MANY_OPERATORS, Expected, judge_output, outputs_count
 from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
-from vgf_conformance.evaluation.eager import leaves, run_eager, run_eager_fp64, tensors
+from vgf_conformance.evaluation.eager import leaves, one_thread, run_eager, run_eager_fp64, tensors
 from vgf_conformance.evaluation.subject import Subject, request_of
+from vgf_conformance.evaluation.task import Measurement
 from vgf_conformance.evaluation.ties import quantised_errors
 from vgf_conformance.evaluation.walk import Walk, sized, walk_program
 from vgf_conformance.formats.boundary import Problem, check_tosa, check_vgf
@@ -39,8 +40,10 @@ class Prepared:
     reference: Walk
     inputs: list[Any]
     comparisons: list[Comparison] = field(default_factory=list)
+    measurement: Measurement | None = None
 
 
+@one_thread()
 def prepare(
     subject: Subject, profile: Profile, scheme: str, reference: Target, cache: Cache | None
 ) -> Prepared:

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from vgf_conformance.cases.case import Budget, Case, Inputs, Sample
+from vgf_conformance.cases.case import About, Budget, Case, Inputs, Sample
+from vgf_conformance.cases.task import Task
 from vgf_conformance.lowering.lower import Request
 from vgf_conformance.vocabulary import Profile
 
@@ -38,6 +39,8 @@ class Subject:
     lsb: float | None = None
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
+    task: Task | None = None
+    about: About | None = None
 
 
 def request_of(subject: Subject, profile: Profile, scheme: str, *, located: bool = False) -> Request:
@@ -74,4 +77,6 @@ def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
         lsb=case.lsb,
         dynamic_shapes=case.dynamic_shapes,
         configure_quantizer=case.configure_quantizer,
+        task=case.task,
+        about=case.about,
     )

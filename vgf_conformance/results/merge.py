@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vgf_conformance.results.claims import Claim
-from vgf_conformance.results.record import Record
+from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.vocabulary import Verdict
 
 
@@ -15,13 +15,15 @@ from vgf_conformance.vocabulary import Verdict
 class Results:
     """What one or more results files hold.
 
-    ``claims`` are what the runs' backends claim, sorted, and empty where no run says. ``warnings`` tells
-    what had to be left out; ``torn`` that a file ends in the middle of a line.
+    ``claims`` are what the runs' backends claim, sorted, and empty where no run says. ``not_run`` are
+    cases that could not be run, and have no record. ``warnings`` tells what had to be left out;
+    ``torn`` that a file ends in the middle of a line.
     """
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
+    not_run: list[NotRun] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     torn: bool = False
 
@@ -73,11 +75,13 @@ def merge(results: Iterable[Results]) -> Results:
     """
     joined = Results()
     records: dict[str, Record] = {}
+    not_run: dict[str, NotRun] = {}
     for part in results:
         joined.runs += part.runs
         joined.claims = joined_claims(joined.claims, part.claims)
         joined.warnings += part.warnings
         joined.torn |= part.torn
+        not_run.update({item.id: item for item in part.not_run})
         for record in part.records:
             earlier = records.get(record.id)
             if earlier is not None:
@@ -87,6 +91,7 @@ def merge(results: Iterable[Results]) -> Results:
                 )
             records[record.id] = record
     joined.records = list(records.values())
+    joined.not_run = [item for item in not_run.values() if item.id not in records]
     return joined
 
 
