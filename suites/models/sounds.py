@@ -7,6 +7,8 @@ import math
 import torch
 
 RATE = 16000
+#: Of a vowel, in Hz, with their loudness.
+RESONANCES = ((650, 1.0), (1100, 0.6), (2500, 0.3))
 
 
 def tone(frequency: float, samples: int) -> torch.Tensor:
@@ -26,12 +28,9 @@ def voice(pitch: float, seconds: float, seed: int) -> torch.Tensor:
     pulses = (phase % 1 < pitch / RATE * 4).float()
     spectrum = torch.fft.rfft(pulses)
     frequency = torch.fft.rfftfreq(count, 1 / RATE)
-    vowel = sum(
-        gain / (1 + ((frequency - peak) / 90) ** 2) for peak, gain in ((650, 1.0), (1100, 0.6), (2500, 0.3))
-    )
+    vowel = sum(gain / (1 + ((frequency - peak) / 90) ** 2) for peak, gain in RESONANCES)
     sound = torch.fft.irfft(spectrum * vowel, count)
-    syllables = (torch.sin(2 * math.pi * 1.25 * time) > 0).float() * (
-        0.6 + 0.4 * torch.sin(2 * math.pi * 4 * time)
-    )
-    sound = 0.3 * sound / sound.abs().max() * syllables
+    sounding = (torch.sin(2 * math.pi * 1.25 * time) > 0).float()
+    loudness = 0.6 + 0.4 * torch.sin(2 * math.pi * 4 * time)
+    sound = 0.3 * sound / sound.abs().max() * sounding * loudness
     return sound + 0.001 * torch.randn(count, generator=generator)

@@ -120,7 +120,7 @@ text_line = model(
         Metric("text or not", _is_text, proportion=True),
         _lines,
         0.0,
-        "the logits are far apart: none may flip",
+        "the logits lie far apart",
     ),
     calibration=lambda: [example.inputs for example in _lines()],
     budget=Budget(25.0, "eight quantised layers: 59 dB were measured"),

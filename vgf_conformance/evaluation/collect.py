@@ -21,7 +21,7 @@ def declared_cases(module: ModuleType, file: str) -> list[Case]:
 
     ``file`` is the suite file, relative to the suites folder. Raises UserError for a declaration that
     is bound to two names or takes the name of another, names a sample or a configuration twice, names
-    an operator that torch lacks, or allows LSB without a reason.
+    an operator that torch lacks, allows LSB without a reason, or needs a package of no certain version.
     """
     found = [(name, value) for name, value in vars(module).items() if isinstance(value, Case)]
     twice = _doubled([id(case) for _, case in found])
@@ -34,6 +34,9 @@ def declared_cases(module: ModuleType, file: str) -> list[Case]:
         _require_unique(file, name, "configuration", case.configurations)
         if case.lsb is not None and not case.lsb_reason:
             raise UserError(f"{file}: {name} allows {case.lsb:g} LSB without a reason: give lsb_reason")
+        loose = [need for need in case.needs if not all(need.partition("=="))]
+        if loose:
+            raise UserError(f"{file}: {name} needs {', '.join(loose)}: write name==version")
         if case.kind == "operator" and not is_known(case.operator):
             raise UserError(
                 f"{file}: {name} names the operator {case.operator}, which torch does not have: "

@@ -15,6 +15,7 @@ from vgf_conformance.evaluation.eager import EagerFailure, one_thread
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
 from vgf_conformance.evaluation.prepare import Prepared, prepare, reported
 from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.suspicions import calibration_notes, input_faults
 from vgf_conformance.evaluation.task import Measurement, lowered_program, quantised_program
 from vgf_conformance.evaluation.walk import Call, Walk, walk_program
 from vgf_conformance.formats.convert import convert
@@ -31,6 +32,7 @@ _ORDER: dict[Stage | None, int] = {stage: position for position, stage in enumer
 
 #: A quantised program with less than this against eager is worth a note: one bit is 6 dB.
 POOR_SQNR_DB = 20.0
+NO_OPERATORS = "the program has no operators, and only gives back its inputs or constants"
 
 
 class Evaluator:
@@ -73,9 +75,17 @@ class Evaluator:
             faults = [Fault(Verdict.ERROR, None, Finding.RAISED, message, whole(error))]
         if faults:
             _blame(record, min(faults, key=lambda fault: _ORDER[fault.stage]))
+        if record.task is not None and record.task.message not in record.message:
+            # Whatever is to blame, this is what it costs.
+            record.message += f"\n{record.task.message}"
         return record
 
     def _fill(self, record: Record, subject: Subject, profile: Profile, scheme: str) -> list[Fault]:
+        record.notes += subject.notes
+        if scheme != "none" and subject.kind == "model":
+            record.notes += calibration_notes(subject)
+        if wrong := input_faults(subject.module):
+            return wrong
         prepared = self._prepared(subject, profile, scheme)
         if isinstance(prepared, LoweringFailure):
             record.seconds = dict(prepared.seconds)
@@ -230,9 +240,8 @@ def _lowering_faults(subject: Subject, prepared: Prepared, target: str) -> list[
     artifact = prepared.artifact
     if subject.delegated is True and not artifact.delegates:
         reasons = "; ".join(f"{node.operator}: {node.reason}" for node in artifact.leftovers)
-        faults.append(
-            Fault(Verdict.UNSUPPORTED, Stage.LOWER, Finding.BOUNDARY, f"nothing was delegated ({reasons})")
-        )
+        message = f"nothing was delegated ({reasons or NO_OPERATORS})"
+        faults.append(Fault(Verdict.UNSUPPORTED, Stage.LOWER, Finding.BOUNDARY, message))
     if subject.delegated is False and artifact.delegates and not artifact.leftovers:
         message = "the case declares that it falls back to the CPU, but all of it was delegated"
         faults.append(Fault(Verdict.FAIL, Stage.LOWER, Finding.BOUNDARY, message))
@@ -307,4 +316,5 @@ def _describe(record: Record, prepared: Prepared) -> None:
             what = f"{record.profile} {record.scheme}: quantisation leaves output {comparison.output}"
             record.notes.append(f"{what} {sqnr:.0f} dB against eager")
     if not artifact.delegates:
-        record.notes.append("nothing was delegated: the whole program runs on the CPU")
+        why = "the whole program runs on the CPU" if artifact.leftovers else NO_OPERATORS
+        record.notes.append(f"nothing was delegated: {why}")

@@ -20,7 +20,8 @@ class Subject:
 
     ``example`` is what the module is exported with; it differs from ``inputs`` where
     several samples share one artifact. ``delegated`` says that some of it must reach a delegate
-    (True), that some must stay on the CPU (False), or that nothing was promised (None).
+    (True), that some must stay on the CPU (False), or that nothing was promised (None). ``notes`` go
+    into each record.
     """
 
     case: str
@@ -41,6 +42,7 @@ class Subject:
     configure_quantizer: Callable[[Any], None] | None = None
     task: Task | None = None
     about: About | None = None
+    notes: tuple[str, ...] = ()
 
 
 def request_of(subject: Subject, profile: Profile, scheme: str, *, located: bool = False) -> Request:
