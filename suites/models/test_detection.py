@@ -15,7 +15,7 @@ MTCNN = About("facenet-pytorch, MTCNN", "MIT", "trained: facenet-pytorch 2.6.0")
 LEGERE = About("legere", "MIT", "trained: legere 0.11.0")
 FACENET = ("facenet-pytorch==2.6.0",)
 #: Text is drawn with Pillow.
-READING = ("legere==0.11.0", "pillow==13.0.0")
+READING = ("legere==0.11.0", "pillow==12.3.0")
 
 
 class ProposalNetwork(nn.Module):
