@@ -1,14 +1,16 @@
-"""Models that the stack does not take, or takes in a way that nothing here can run: each with an expectation.
+"""Models at the edge of what the stack takes: most have an expectation.
 
-An open batch, a branch that the data decides, sampling at positions that the model computes, and a
-network that one of the backend's passes refuses.
+An open batch, a branch that the data decides, a network that one of the backend's passes refuses, and
+sampling at positions that the model computes: a custom shader between two graphs in one VGF, with images
+and a sampler for four channels, with storage buffers for any other number. The reference model has no
+shaders: what emulation makes of them is held against eager.
 """
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import SEPARATE, About, model, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, SEPARATE, About, model, sample
 from vgf_conformance.cases.inputs import normal
 
 SEEDED = About("suites/models", "Apache-2.0", "drawn from the seed")
@@ -28,9 +30,9 @@ class Routed(nn.Module):
 class SpatialTransformer(nn.Module):
     """The image at positions that a small network shifts."""
 
-    def __init__(self) -> None:
+    def __init__(self, channels: int) -> None:
         super().__init__()
-        self.shift = nn.Conv2d(2, 2, 3, padding=1)
+        self.shift = nn.Conv2d(channels, 2, 3, padding=1)
         lines = torch.linspace(-1, 1, 6)
         self.register_buffer("grid", torch.stack(torch.meshgrid(lines, lines, indexing="xy"), -1)[None])
 
@@ -61,9 +63,17 @@ routed = model(
 )
 
 spatial_transformer = model(
-    SpatialTransformer,
-    [sample("image", normal(1, 2, 6, 6))],
+    lambda: SpatialTransformer(4),
+    [sample("image", normal(1, 4, 6, 6))],
     configurations=SEPARATE,
+    tier="nightly",
+    about=SEEDED,
+)
+
+spatial_transformer_in_buffers = model(
+    lambda: SpatialTransformer(2),
+    [sample("image", normal(1, 2, 6, 6))],
+    configurations=FLOATING_ONLY,
     tier="nightly",
     about=SEEDED,
 )

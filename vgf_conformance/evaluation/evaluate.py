@@ -13,12 +13,13 @@ from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.evaluation.attribute import Attributor
 from vgf_conformance.evaluation.eager import EagerFailure, one_thread
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
-from vgf_conformance.evaluation.prepare import Prepared, prepare, reported
+from vgf_conformance.evaluation.prepare import Prepared, judge_unreferenced, prepare, reported
 from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.evaluation.suspicions import calibration_notes, input_faults
 from vgf_conformance.evaluation.task import Measurement, lowered_program, quantised_program
 from vgf_conformance.evaluation.walk import Call, Walk, walk_program
 from vgf_conformance.formats.convert import convert
+from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, whole
@@ -104,13 +105,13 @@ class Evaluator:
     def _task_faults(self, subject: Subject, prepared: Prepared, record: Record) -> list[Fault]:
         """Set ``record.task``: what does not depend on the target is measured once for all of them."""
         assert subject.task is not None
-        names = dict.fromkeys(["reference", record.target])
+        names = [] if prepared.reference.failure is not None else ["reference"]
         try:
             if prepared.measurement is None:
                 prepared.measurement = Measurement.of(subject.task, subject.module)
                 if prepared.artifact.quantised is not None:
                     prepared.measurement.add("quantised", quantised_program(prepared.artifact.quantised))
-            for name in names:
+            for name in dict.fromkeys([*names, record.target]):
                 if name not in prepared.measurement.scores:
                     program = lowered_program(prepared.artifact, self._targets[name])
                     prepared.measurement.add(name, program)
@@ -186,7 +187,7 @@ class Evaluator:
             faults += [Fault(Verdict.FAIL, item.stage, item.finding, item.message) for item in problems]
             # An invalid VGF is not given to a driver: what it would do is undefined.
             if not problems and not _is_invalid(prepared.reference.failure):
-                faults += self._device_faults(prepared, target, record)
+                faults += self._device_faults(subject, prepared, target, record)
         faults += [
             Fault(Verdict.FAIL, item.stage, Finding.WRONG, item.message)
             for item in record.comparisons
@@ -194,19 +195,31 @@ class Evaluator:
         ]
         return faults
 
-    def _device_faults(self, prepared: Prepared, target: str, record: Record) -> list[Fault]:
-        """Walk the program on the target; each call is judged against the reference on the same inputs."""
+    def _device_faults(
+        self, subject: Subject, prepared: Prepared, target: str, record: Record
+    ) -> list[Fault]:
+        """Walk the program on the target; each call is judged against the reference on the same inputs.
+
+        The reference model runs no custom shaders: the outputs of a program that has some are held
+        against the program above, and where they are wrong, lowering is the first that may be at fault.
+        """
         start = time.perf_counter()
         walk = walk_program(prepared.artifact, prepared.inputs, self._targets[target])
         record.seconds["run"] = time.perf_counter() - start
         faults = [fault for call in walk.calls for fault in _call_faults(prepared, call)]
+        custom = {number for number, graph in enumerate(prepared.graphs) if _has_custom(graph)}
         for call in walk.calls:
+            if call.delegate in custom:
+                continue
             try:
                 record.comparisons += self._judge_call(prepared, call, target)
             except TargetFailure as failure:
                 faults.append(_unjudged(failure, target))
         if walk.failure is not None:
             return [*faults, of_target(walk.failure)]
+        if custom:
+            record.comparisons += judge_unreferenced(subject, prepared, walk.outputs, target)
+            return faults
         record.comparisons += _reported_outputs(prepared, walk, target)
         return faults
 
@@ -246,6 +259,11 @@ def _lowering_faults(subject: Subject, prepared: Prepared, target: str) -> list[
         message = "the case declares that it falls back to the CPU, but all of it was delegated"
         faults.append(Fault(Verdict.FAIL, Stage.LOWER, Finding.BOUNDARY, message))
     return faults
+
+
+def _has_custom(graph: TosaGraph) -> bool:
+    """Whether custom shaders stand in for some of the graph's operators."""
+    return "CUSTOM" in graph.operator_counts()
 
 
 def _unjudged(failure: TargetFailure, target: str) -> Fault:

@@ -125,18 +125,35 @@ def reported(
     return comparison
 
 
+def judge_unreferenced(
+    subject: Subject, prepared: Prepared, outputs: list[torch.Tensor], target: str
+) -> list[Comparison]:
+    """As the lowering is judged, a target's outputs where the reference model cannot run the graph."""
+    return _judged(subject, prepared, outputs, target, [None] * len(prepared.eager))
+
+
 def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
     """Reference model against the quantised program, or against eager where nothing is quantised."""
     if prepared.reference.failure is not None:
         return []
-    outputs = prepared.reference.outputs
+    return _judged(subject, prepared, prepared.reference.outputs, "reference")
+
+
+def _judged(
+    subject: Subject,
+    prepared: Prepared,
+    outputs: list[torch.Tensor],
+    target: str,
+    errors: list[np.ndarray[Any, Any] | None] | None = None,
+) -> list[Comparison]:
     native = prepared.eager if prepared.quantised is None else prepared.quantised
-    pair = "reference/eager" if prepared.quantised is None else "reference/quantised"
+    pair = f"{target}/eager" if prepared.quantised is None else f"{target}/quantised"
     if wrong := outputs_count(pair, Stage.LOWER, outputs, native):
         return [wrong]
     precise = None if prepared.quantised is not None else run_eager_fp64(subject.module, subject.inputs)
     values = native if precise is None else tensors(precise)
-    errors = _allowed_errors(prepared, has_precise=precise is not None)
+    if errors is None:
+        errors = _allowed_errors(prepared, has_precise=precise is not None)
     comparisons = []
     for number, (output, right) in enumerate(zip(outputs, native, strict=True)):
         error = errors[number]
@@ -152,7 +169,7 @@ def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
         comparisons.append(judge_output(number, to_numpy(output), expected))
         if prepared.quantised is not None:
             comparisons.append(
-                reported("reference/eager", Stage.LOWER, number, output, prepared.eager[number])
+                reported(f"{target}/eager", Stage.LOWER, number, output, prepared.eager[number])
             )
     return comparisons
 
