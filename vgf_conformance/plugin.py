@@ -215,11 +215,9 @@ class SuiteModule(pytest.Module):
         with quiet():
             module = self.obj
 
-        from vgf_conformance.tosatests.collect import declares_tosa_tests
-
         file = self.path.relative_to(self.config.rootpath / SUITES).as_posix()
         try:
-            planned = [*(_tosa_plan if declares_tosa_tests(module) else _plan)(module, file)]
+            planned = [*_plan(module, file)]
             self.config.stash[_CONFORMANCE].check_operators(
                 [(case, sample) for kind, case, sample, *_ in planned if kind is CaseItem]
             )
@@ -234,21 +232,30 @@ class SuiteModule(pytest.Module):
 
 
 def _plan(module: Any, file: str) -> Iterator[tuple[type[CaseItem], Any, Any, str, str]]:
+    """What a suite file declares: cases, TOSA's own tests or properties of targets."""
+    from vgf_conformance.arithmetic.declare import declared_properties, declares_properties
+    from vgf_conformance.tosatests.collect import declared_tests, declares_tosa_tests
+
+    # Neither of the first two is lowered: what is declared says for which profile it is.
+    if declares_tosa_tests(module):
+        for declared in declared_tests(module, file):
+            for test in declared.chosen:
+                yield TosaItem, declared.tests, test, test.profile, "none"
+    elif declares_properties(module):
+        for asked in declared_properties(module, file):
+            for typed in asked.types:
+                yield ArithmeticItem, asked, typed, typed.profile, "none"
+    else:
+        yield from _cases(module, file)
+
+
+def _cases(module: Any, file: str) -> Iterator[tuple[type[CaseItem], Any, Any, str, str]]:
     with quiet():
         from vgf_conformance.evaluation.collect import declared_cases
 
     for case in declared_cases(module, file):
         for sample, (profile, scheme) in case.plan():
             yield CaseItem, case, sample, profile, scheme
-
-
-def _tosa_plan(module: Any, file: str) -> Iterator[tuple[type[CaseItem], Any, Any, str, str]]:
-    """TOSA tests are not lowered: the test itself says for which profile it is."""
-    from vgf_conformance.tosatests.collect import declared_tests
-
-    for declared in declared_tests(module, file):
-        for test in declared.chosen:
-            yield TosaItem, declared.tests, test, test.profile, "none"
 
 
 class ConformanceFailure(Exception):
@@ -302,7 +309,8 @@ class CaseItem(pytest.Item):
         """Which packages the case needs and has not got, with the remedy; empty where it can run."""
         from vgf_conformance.cases.needs import missing
 
-        return missing(self.case.needs)
+        # Only cases need packages: neither TOSA's own tests nor properties of targets do.
+        return missing(getattr(self.case, "needs", ()))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What a person needs: the verdict, the stages, the last words, and how to see it again."""
@@ -320,9 +328,23 @@ class CaseItem(pytest.Item):
 class TosaItem(CaseItem):
     """One (declaration, test of TOSA's own, target)."""
 
-    def lacks(self) -> str:
-        """Nothing: a test needs no further packages."""
-        return ""
+    @staticmethod
+    def open_evaluator(*settings: Any, seed: int) -> Any:
+        """What evaluates such items."""
+        from vgf_conformance.tosatests.session import open_tosa_evaluator
+
+        return open_tosa_evaluator(*settings, seed=seed)
+
+
+class ArithmeticItem(CaseItem):
+    """One (property, type, target)."""
+
+    @staticmethod
+    def open_evaluator(*settings: Any, seed: int) -> Any:
+        """What evaluates such items."""
+        from vgf_conformance.arithmetic.evaluate import open_arithmetic_evaluator
+
+        return open_arithmetic_evaluator(*settings)
 
 
 class Conformance:
@@ -342,7 +364,7 @@ class Conformance:
         self._uncovered = uncovered
         self._done = done
         self._evaluator: Any = None
-        self._tosa_evaluator: Any = None
+        self._others: dict[type[CaseItem], Any] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._subject: tuple[tuple[Any, ...], Any] | None = None
         self._writer: ResultsWriter | None = None
@@ -459,8 +481,8 @@ class Conformance:
 
     def evaluate(self, item: CaseItem) -> Record:
         """Evaluate one item and set its expectation."""
-        if isinstance(item, TosaItem):
-            record = self._open_tosa_evaluator().evaluate(item.case, item.sample, item.target)
+        if isinstance(item, (TosaItem, ArithmeticItem)):
+            record = self._opened(type(item)).evaluate(item.case, item.sample, item.target)
         else:
             record = self._open_evaluator().evaluate(
                 self._subject_of(item), item.profile, item.scheme, item.target
@@ -487,12 +509,11 @@ class Conformance:
             self._evaluator = open_evaluator(*self._target_settings())
         return self._evaluator
 
-    def _open_tosa_evaluator(self) -> Any:
-        if self._tosa_evaluator is None:
-            from vgf_conformance.tosatests.session import open_tosa_evaluator
-
-            self._tosa_evaluator = open_tosa_evaluator(*self._target_settings(), seed=self.settings.seed)
-        return self._tosa_evaluator
+    def _opened(self, kind: type[TosaItem | ArithmeticItem]) -> Any:
+        """The evaluator of items that are not lowered."""
+        if kind not in self._others:
+            self._others[kind] = kind.open_evaluator(*self._target_settings(), seed=self.settings.seed)
+        return self._others[kind]
 
     def _target_settings(self) -> tuple[Sequence[str], str | None, Path, float]:
         if self._folder is None:
@@ -584,7 +605,7 @@ class Conformance:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the targets; the controller writes the reports."""
         self._session = session
-        for evaluator in filter(None, (self._evaluator, self._tosa_evaluator)):
+        for evaluator in filter(None, (self._evaluator, *self._others.values())):
             evaluator.close()
         if self._folder is not None:
             self._folder.cleanup()

@@ -37,6 +37,7 @@ def matrix_report(results: Results) -> str:
         ("Totals", _totals(records)),
         ("Operators", _operators([record for record in records if record.kind == "operator"])),
         ("TOSA's own tests", _operators([record for record in records if record.kind == "tosa"])),
+        ("How targets compute", _arithmetic([record for record in records if record.kind == "arithmetic"])),
         ("Models", models_section(results.records)),
         ("Claims against observations", claims_section(results)),
         ("TOSA operators of the emitted graphs", tosa_section(emitted(records))),
@@ -81,6 +82,15 @@ def _coverage(records: list[Record], shown: list[Column]) -> str:
         found = {column: str(Tally.of(cell)) for column, cell in grouped(members, Column.of).items()}
         rows.append([name, *(found.get(column, NOTHING) for column in shown)])
     return markdown.table(rows, ["operator", *map(str, shown)])
+
+
+def _arithmetic(records: list[Record]) -> str:
+    """What each target answered, where TOSA leaves it a choice."""
+    rows = [
+        [record.case, record.sample, record.target, outcome(record), "; ".join(record.notes)]
+        for record in records
+    ]
+    return markdown.table(rows, ["property", "type", "target", "verdict", "answers"]) if rows else ""
 
 
 def _unexpected(records: list[Record]) -> str:

@@ -6,8 +6,8 @@ record of an operator one ``claims`` line with what the backend says of operator
 that could not be run, for want of a package, leaves a ``not_run`` line with the reason.
 ``schema.json`` beside this file is the contract; SCHEMA_VERSION grows with every change
 that an older reader cannot take. Version 2 added the ``claims`` line, the ``dtypes`` of a
-record and the ``tosa_dtypes`` of a delegate. Version 3 added the ``not_run`` line and what a record
-says of a model: ``about``, ``task`` and ``pte_bytes``. Files of earlier versions are read as well.
+record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``, the ``not_run`` line, and
+what a record says of a model: ``about``, ``task`` and ``pte_bytes``. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -183,8 +183,8 @@ class Record:
     """What was run, what came out, and whose fault a difference is.
 
     ``id`` is the pytest node id (for ``check``: file, sample, profile, scheme, target).
-    ``case`` is the operator's or model's name, ``kind`` is ``operator``, ``model`` or ``tosa``
-    (a conformance test of TOSA's own).
+    ``case`` is the operator's or model's name, ``kind`` is ``operator``, ``model``, ``tosa``
+    (a conformance test of TOSA's own) or ``arithmetic`` (how a target computes, in ``notes``).
     ``dtypes`` are what it computed with, as claims name them: those of the inputs and weights,
     and where a scheme quantises them the scheme's (int8, int16, int4).
     ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
