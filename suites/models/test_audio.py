@@ -9,7 +9,16 @@ from torch.nn import functional as F
 
 from suites.models import sounds
 from suites.models.packages import file_of, weights
-from vgf_conformance.cases.case import FLOATING_ONLY, SEPARATE, About, Budget, Inputs, model, sample
+from vgf_conformance.cases.case import (
+    FLOATING_ONLY,
+    SEPARATE,
+    About,
+    Budget,
+    Inputs,
+    model,
+    quantised,
+    sample,
+)
 from vgf_conformance.cases.inputs import normal, uniform
 from vgf_conformance.cases.task import COSINE, Example, Metric, Outputs, Program, Task
 from vgf_conformance.cases.weights import with_drawn_norms
@@ -76,6 +85,9 @@ silero_vad = model(
     configurations=SEPARATE,
     calibration=_chunks,
 )
+
+# Where int8 is not enough, are activations of int16?
+silero_vad_a16w8 = quantised(silero_vad, "a16w8", "chunk")
 
 # --- Pitch ----------------------------------------------------------------------------------------
 
