@@ -638,13 +638,12 @@ class Conformance:
 
     def _judge_headrooms(self, results: Results, terminal: TerminalReporter) -> None:
         """A jump inside the bound fails the run, where driver and versions are the baseline's."""
-        folder = self._config.rootpath / BASELINES
         made_with = {target: tools(self._environment, target) for target in self.settings.targets}
         if self.settings.update_baselines:
-            for path in update_baselines(folder, results.records, made_with):
+            for path in update_baselines(self._config.rootpath / BASELINES, results.records, made_with):
                 terminal.write_line(f"{path}")
             return
-        for jump in regressions(load_baselines(folder), results.records, made_with):
+        for jump in regressions(results.baselines, results.records, made_with):
             terminal.write_line(f"headroom regression: {jump}", red=jump.same)
             assert self._session is not None
             if jump.same and self._session.exitstatus == pytest.ExitCode.OK:
@@ -652,6 +651,7 @@ class Conformance:
 
     def _summarise(self, results: Results, terminal: TerminalReporter) -> None:
         terminal.section("VGF conformance")
+        results.baselines = load_baselines(self._config.rootpath / BASELINES)
         terminal.write_line(summary_table(results))
         for path in write_reports(results, self.settings.results):
             terminal.write_line(f"{path}")

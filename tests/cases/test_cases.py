@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import math
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ from vgf_conformance.cases.case import (
     FLOATING_ONLY,
     OPERATOR_BUDGET,
     WEIGHTED,
+    Budget,
     Case,
     layer,
     model,
@@ -35,6 +38,7 @@ from vgf_conformance.cases.inputs import (
 from vgf_conformance.cases.weights import with_drawn_norms, with_whole_weights
 from vgf_conformance.evaluation.collect import declared_cases
 from vgf_conformance.evaluation.subject import subject_of
+from vgf_conformance.vocabulary import UserError
 
 SUITES = Path(__file__).parents[2] / "suites"
 
@@ -135,6 +139,14 @@ def test_narrow_special_values_are_those_of_the_narrow_type(column: bool) -> Non
         (tensor,) = item.inputs(seed=0)
         assert torch.equal(tensor.isnan(), drawn(special_values(dtype, column=column)).isnan())
         assert tensor[tensor.isfinite()].max() == torch.finfo(dtype).max
+
+
+@pytest.mark.parametrize("bare", [{"lsb": 2.0}, {"budget": Budget(12.0, " ")}], ids=["lsb", "budget"])
+def test_a_tolerance_without_a_reason_is_refused(bare: dict[str, Any]) -> None:
+    module = ModuleType("suite")
+    module.__dict__["negation"] = operator("aten.neg.default", torch.neg, [sample("a", normal(2))], **bare)
+    with pytest.raises(UserError, match=r"operators/test_none\.py: negation .* without a reason"):
+        declared_cases(module, "operators/test_none.py")
 
 
 def test_quantised_declares_samples_again_under_another_scheme() -> None:

@@ -122,6 +122,23 @@ def test_long_graphs_are_judged_by_their_noise() -> None:
     assert first.message.startswith("output 0: SQNR 60")
 
 
+def test_in_a_long_graph_the_references_own_noise_counts() -> None:
+    """Both 60 dB off in opposite directions: peers against what is exact, 54 dB from each other."""
+    data = unary("SIN", count=257)
+    exact = run(data, X)
+    reference = [item * np.float32(0.999) for item in exact]
+    actual = [item * np.float32(1.001) for item in exact]
+    graph = read_graph(data)
+
+    def judged(outputs: list[Any]) -> bool | None:
+        found = judge_device(graph, [X], outputs, reference, target="t", delegate="d", precise=lambda: exact)
+        return found[0].passed
+
+    assert judged(actual) is True
+    assert judge_device(graph, [X], actual, reference, target="t", delegate="d")[0].passed is False
+    assert judged([item * np.float32(1.02) for item in exact]) is False
+
+
 @pytest.mark.parametrize(("dtype", "budget"), [("float32", 100), ("float16", 45.8), ("bfloat16", 33.3)])
 def test_the_noise_budget_follows_the_format(dtype: str, budget: float) -> None:
     assert signal_budget(dtype) == pytest.approx(budget, abs=0.05)

@@ -9,7 +9,6 @@ from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.comparison.propagation import propagate
 from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.tosatests.generate import Generated, Generator, Options
-from vgf_conformance.tosatests.reference import exact_results
 
 SHAPE = (2, 16, 32)
 
@@ -53,7 +52,7 @@ def test_the_bound_is_the_reference_models(operator: str, part: str, ksb: int) -
     graph = read_graph(test.tosa)
     ours = propagate(graph, [test.inputs[name] for name in graph.inputs])
     for name, bounded in zip(graph.outputs, ours, strict=True):
-        magnitude = exact_results(test)[name].bounds
+        magnitude = test.exact()[name].bounds
         assert magnitude is not None
         # 2 ksb units of half an ULP of B: TOSA 1.0.2, "Dot product accuracy requirements".
         np.testing.assert_allclose(bounded.error, 2 * ksb * magnitude * 2.0**-24, rtol=1e-9)
@@ -65,7 +64,7 @@ def test_infinities_and_nan_stand_where_the_reference_has_them(operator: str) ->
     graph = read_graph(test.tosa)
     ours = propagate(graph, [test.inputs[name] for name in graph.inputs])
     for name, bounded in zip(graph.outputs, ours, strict=True):
-        np.testing.assert_array_equal(bounded.value, exact_results(test)[name].value)
+        np.testing.assert_array_equal(bounded.value, test.exact()[name].value)
 
 
 def test_errors_that_are_each_allowed_may_be_too_many() -> None:

@@ -12,6 +12,8 @@ from tests.report.synthetic import RUN, synthetic
 from tests.results.records import record
 from vgf_conformance.report import compare_table, summary_table, write_reports
 from vgf_conformance.report.tally import NOTHING
+from vgf_conformance.report.tolerance import tolerance_report
+from vgf_conformance.results.baselines import Baseline, key_of
 from vgf_conformance.results.merge import Results, compare_runs
 from vgf_conformance.results.record import Comparison, DelegateFacts, Metrics, Record, Sensitivity
 from vgf_conformance.results.store import ResultsWriter, read_results
@@ -145,18 +147,20 @@ def test_markdown_tables_survive_markup(tmp_path: Path) -> None:
     assert "<script>" not in pages["matrix.md"] + pages["tolerance.md"]
 
 
-def test_tolerance_names_the_worst_sample(tmp_path: Path) -> None:
+def test_tolerance_names_the_worst_sample_and_its_baseline() -> None:
     def measured(sample: str, headroom: float | None, ulp: float, sqnr: float) -> Record:
         metrics = Metrics(10, 1, max_abs=1e-7, max_ulp=ulp, sqnr_db=sqnr)
+        metrics.worst_index, metrics.worst_actual, metrics.worst_expected = (0, 3), 1.5, ulp
         pair = Comparison("reference/eager", Stage.LOWER, 0, True, f"rule of {sample}", metrics, headroom)
         return record(sample=sample, comparisons=[pair])
 
-    tolerance = written(
-        tmp_path,
+    records = [
         measured("mild", 0.1, 1, 90),
         measured("worst", 0.875, 7, 120),
         measured("free", None, 99, 130),
-    )["tolerance.md"]
+    ]
+    baseline = Baseline("reference", {}, {key_of(records[0]): 0.5})
+    tolerance = tolerance_report(Results(records=records, baselines=[baseline]))
     row = next(line for line in tolerance.splitlines() if line.startswith("| add"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells == [
@@ -168,9 +172,11 @@ def test_tolerance_names_the_worst_sample(tmp_path: Path) -> None:
         "reference/eager",
         "rule of worst",
         "87.5 %",
+        "50 %",
         "90",
         NOTHING,
         "worst",
+        r"\[0, 3\]: 1.5, should be 7",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +26,8 @@ from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, whole
 from vgf_conformance.results.record import Comparison, DelegateFacts, Leftover, Record, Sensitivity
 from vgf_conformance.sensitivity.measure import measure
-from vgf_conformance.targets.base import Target, TargetFailure
+from vgf_conformance.targets.base import Array, Target, TargetFailure
+from vgf_conformance.targets.precise import PreciseFailure, precise_results
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
 _ORDER: dict[Stage | None, int] = {stage: position for position, stage in enumerate([None, *Stage])}
@@ -238,7 +240,25 @@ class Evaluator:
             reference,
             target=target,
             delegate=prepared.artifact.delegates[call.delegate].name,
+            precise=lambda: self._precise(prepared, call),
         )
+
+    def _precise(self, prepared: Prepared, call: Call) -> list[Array] | None:
+        """A call's outputs in fp64, remembered beside the artifact; None where there are none."""
+        graph, tosa = prepared.graphs[call.delegate], prepared.artifact.delegates[call.delegate].tosa
+        digest = hashlib.sha256(tosa)
+        for array in call.inputs:
+            digest.update(array.tobytes())
+        key = digest.hexdigest()
+        known: list[Array] | None = self._cache.get(key) if self._cache else None
+        if known is None:
+            try:
+                known = precise_results(tosa, graph, call.inputs)
+            except PreciseFailure:
+                return None
+            if self._cache:
+                self._cache.put(key, known)
+        return known
 
 
 def _lowering_faults(subject: Subject, prepared: Prepared, target: str) -> list[Fault]:

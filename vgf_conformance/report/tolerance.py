@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from vgf_conformance.report import markdown
 from vgf_conformance.report.tally import (
     NOTHING,
@@ -14,8 +16,9 @@ from vgf_conformance.report.tally import (
     percent,
     row_name,
 )
+from vgf_conformance.results.baselines import key_of
 from vgf_conformance.results.merge import Results
-from vgf_conformance.results.record import Record
+from vgf_conformance.results.record import Comparison, Record
 
 HEADERS = [
     "operator",
@@ -26,9 +29,11 @@ HEADERS = [
     "pair",
     "rule",
     "bound used",
+    "recorded",
     "SQNR vs eager",
     "vs quantised",
     "sample",
+    "worst element",
 ]
 
 
@@ -36,26 +41,42 @@ def tolerance_report(results: Results) -> str:
     """The tolerance report as Markdown: for each operator and column the worst comparison."""
     groups = grouped(results.records, lambda record: (row_name(record), Column.of(record)))
     order = {column: place for place, column in enumerate(columns(results.records))}
+    recorded = {
+        (item.target, key): share for item in results.baselines for key, share in item.headroom.items()
+    }
     rows = [
-        [name, *column, *_worst(groups[name, column])]
+        [name, *column, *_worst(groups[name, column], recorded)]
         for name, column in sorted(groups, key=lambda key: (key[0], order[key[1]]))
     ]
     explanation = (
         "Errors are in LSB (quantisation steps) for integer outputs, else in ULP (units in the last place). "
-        "Bound used is the headroom: the share of what the rule allows. "
-        "SQNR is the lowest of all samples, in dB."
+        "Bound used is the headroom: the share of what the rule allows; recorded is what the case used when "
+        "its baseline was recorded, over all samples. "
+        "SQNR is the lowest of all samples, in dB. The worst element lies farthest off, not always in units "
+        "of its bound."
     )
     table = markdown.table(rows, HEADERS) if rows else "Nothing was compared."
     return markdown.document("Tolerance", ("Worst comparison of each operator", f"{explanation}\n\n{table}"))
 
 
-def _worst(records: list[Record]) -> list[str]:
+def _worst(records: list[Record], recorded: Mapping[tuple[str, str], float]) -> list[str]:
     sqnr = [_lowest_sqnr(records, "eager"), _lowest_sqnr(records, "quantised")]
     comparisons = judged(records)
     if not comparisons:
-        return [NOTHING, NOTHING, NOTHING, NOTHING, *sqnr, NOTHING]
+        return [NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, *sqnr, NOTHING, NOTHING]
     record, worst = comparisons[0]
-    return [error_text(worst), worst.pair, worst.rule, percent(worst.headroom), *sqnr, record.sample]
+    shares = [percent(worst.headroom), percent(recorded.get((record.target, key_of(record))))]
+    error = [error_text(worst), worst.pair, worst.rule]
+    return [*error, *shares, *sqnr, record.sample, _element(worst)]
+
+
+def _element(comparison: Comparison) -> str:
+    """``[0, 3]: 1.5, should be 1.25``."""
+    metrics = comparison.metrics
+    if metrics is None or metrics.worst_index is None or not metrics.differing:
+        return NOTHING
+    values = f"{number(metrics.worst_actual)}, should be {number(metrics.worst_expected)}"
+    return f"{list(metrics.worst_index)}: {values}"
 
 
 def _lowest_sqnr(records: list[Record], expected: str) -> str:

@@ -53,18 +53,24 @@ def largest(records: Iterable[Record], target: str) -> dict[str, float]:
     for record in records:
         if record.target != target:
             continue
-        key = f"{record.suite_file}::{record.case}[{record.profile}-{record.scheme}]"
+        key = key_of(record)
         shares = [item.headroom for item in record.comparisons if item.headroom is not None and item.passed]
         if shares and max(shares) <= 1.0:
             found[key] = max(found.get(key, 0.0), *shares)
     return dict(sorted(found.items()))
 
 
+def key_of(record: Record) -> str:
+    """What headrooms are recorded by: suite file, case, profile and scheme, all samples together."""
+    return f"{record.suite_file}::{record.case}[{record.profile}-{record.scheme}]"
+
+
 def tools(environment: Mapping[str, Any], target: str) -> dict[str, str]:
-    """What a run's headrooms on ``target`` depend on: versions, and the driver where there is one."""
+    """What headrooms on ``target`` depend on: versions, processor, and the driver where there is one."""
     versions = environment.get("versions", {})
     names = ("torch", "executorch", "ai-ml-sdk-model-converter", "tosa-tools")
     found = {name: str(versions[name]) for name in names if name in versions}
+    found["cpu"] = str(environment.get("cpu", ""))
     if target == "reference":
         return found
     layer = "ai-ml-emulation-layer-for-vulkan"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from vgf_conformance.results.baselines import Baseline
 from vgf_conformance.results.claims import Claim
 from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.vocabulary import Verdict
@@ -17,7 +18,8 @@ class Results:
 
     ``claims`` are what the runs' backends claim, sorted, and empty where no run says. ``not_run`` are
     cases that could not be run, and have no record. ``warnings`` tells what had to be left out;
-    ``torn`` that a file ends in the middle of a line.
+    ``torn`` that a file ends in the middle of a line. ``baselines`` are the headrooms on file that
+    reports show beside those of the records.
     """
 
     runs: list[dict[str, Any]] = field(default_factory=list)
@@ -26,6 +28,7 @@ class Results:
     not_run: list[NotRun] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     torn: bool = False
+    baselines: list[Baseline] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

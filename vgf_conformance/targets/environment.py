@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -35,6 +36,7 @@ def environment(targets: Sequence[str], driver: str | None) -> dict[str, Any]:
         "versions": package_versions(),
         "python": platform.python_version(),
         "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
+        "cpu": _processor(),
         "targets": list(targets),
     }
     if "emulation" in targets:
@@ -54,6 +56,16 @@ def package_versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return versions
+
+
+def _processor() -> str:
+    """The processor's model, on which eager PyTorch's last bits depend; empty where Linux does not say."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return ""
 
 
 def _device(variables: dict[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from vgf_conformance.lowering.cache import Cache, default_folder
-from vgf_conformance.tosatests import toolkit
+from vgf_conformance.targets import toolkit
 from vgf_conformance.tosatests.declare import NotCovered, TosaTest, TosaTests, listed, named
 from vgf_conformance.tosatests.generate import LISTING_SEED, Listed
 from vgf_conformance.vocabulary import UserError

@@ -21,11 +21,11 @@ from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, read_graph, stor
 from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.results.record import Comparison, DelegateFacts, Record
+from vgf_conformance.targets import toolkit
 from vgf_conformance.targets.base import Outputs, Target, TargetFailure
-from vgf_conformance.tosatests import toolkit
+from vgf_conformance.targets.precise import Exact, PreciseFailure
 from vgf_conformance.tosatests.declare import TosaTest, TosaTests
 from vgf_conformance.tosatests.generate import LISTING_SEED, Generated, generator
-from vgf_conformance.tosatests.reference import Exact, ReferenceFailure, exact_results
 from vgf_conformance.tosatests.verifier import verifier
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
@@ -150,13 +150,13 @@ class TosaEvaluator:
         inputs = [_stored(generated.inputs[name], graph.tensors[name]) for name in graph.inputs]
         unbound = sorted({graph.tensors[name].dtype for name in graph.inputs + graph.outputs} & _NOT_BOUND)
         try:
-            exact = exact_results(generated)
+            exact = generated.exact()
             if unbound:
                 # Its program takes them; integers are the same in its precise mode.
                 outputs = Outputs([exact[name].value for name in graph.outputs])
             else:
                 outputs = self._reference(generated, graph, inputs)
-        except ReferenceFailure as failure:
+        except PreciseFailure as failure:
             raise Fault(Verdict.FAIL, Stage.RUN, Finding.UNPREDICTABLE, str(failure)) from failure
         except TargetFailure as failure:
             raise _of_target(failure) from failure

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vgf_conformance.quiet import quiet
-from vgf_conformance.tosatests import toolkit
+from vgf_conformance.targets import toolkit
+from vgf_conformance.targets.precise import Exact, run_description
 
 #: The version of TOSA that the tests are made for: the generator's nearest to what the backend lowers to.
 TOSA_VERSION = "1.0.1"
@@ -96,6 +97,11 @@ class Generated:
         """The inputs by tensor name, as stored: narrow floats as raw bits."""
         pairs = zip(self.description["ifm_name"], self.description["ifm_file"], strict=True)
         return {name: np.load(io.BytesIO(self.files[file])) for name, file in pairs}
+
+    def exact(self) -> dict[str, Exact]:
+        """The outputs in fp64, with bounds where its rules ask for them; raises PreciseFailure."""
+        with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
+            return run_description(self.description, self.files, Path(folder))
 
 
 class Generator:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vgf_conformance.tosatests import toolkit
+from vgf_conformance.targets import toolkit
 
 Array = NDArray[Any]
 
