@@ -1,17 +1,15 @@
 """Recurrent models: an LSTM and a GRU, with trained and with drawn weights.
 
 The backend unrolls the steps, and a quantised step takes seconds to lower: the trained ones, of eight
-steps, are quantised in the nightly tier only.
+steps, run in the nightly tier.
 """
 
 import torch
 from torch import nn
 
 from suites.models import digits
-from vgf_conformance.cases.case import FLOATING_ONLY, About, Budget, model, sample
+from vgf_conformance.cases.case import SEPARATE, About, Budget, model, sample
 from vgf_conformance.cases.inputs import normal
-
-INT = (("INT", "a8w8-pc"),)
 
 
 class LastState(nn.Module):
@@ -42,7 +40,7 @@ lstm = model(
     [
         sample("four_steps", normal(1, 4, 3), configurations=(("FP", "none"), ("FP+INT", "none"))),
         # Steps are unrolled, and a quantised one takes seconds to lower.
-        sample("two_steps", normal(1, 2, 3), configurations=INT),
+        sample("two_steps", normal(1, 2, 3), configurations=(("INT", "a8w8-pc"),)),
     ],
     about=About("suites/models", "Apache-2.0", "drawn from the seed"),
     budget=Budget(15.0, "int8 layers in a row on seeded weights: 33 dB and more were measured"),
@@ -50,15 +48,13 @@ lstm = model(
     calibration=None,
 )
 
-ROW_BY_ROW = [
-    sample("digits", digits.images(), configurations=FLOATING_ONLY),
-    sample("quantised_digits", digits.images(), configurations=INT, tier="nightly"),
-]
 BUDGET = Budget(20.0, "eight quantised steps in a row: 34 dB and more were measured")
 
 digits_gru = model(
     digits.recogniser(lambda: RowByRow(nn.GRU)),
-    ROW_BY_ROW,
+    [sample("digits", digits.images())],
+    configurations=SEPARATE,
+    tier="nightly",
     about=digits.ABOUT,
     task=digits.RECOGNITION,
     calibration=digits.calibration(),
@@ -67,7 +63,9 @@ digits_gru = model(
 
 digits_lstm = model(
     digits.recogniser(lambda: RowByRow(nn.LSTM)),
-    ROW_BY_ROW,
+    [sample("digits", digits.images())],
+    configurations=SEPARATE,
+    tier="nightly",
     about=digits.ABOUT,
     task=digits.RECOGNITION,
     calibration=digits.calibration(),

@@ -173,6 +173,7 @@ digits_unet = model(
 digits_upscaler = model(
     digits.restorer(DigitsUpscaler, digits.halved),
     [sample("small_digits", digits.images(digits.halved))],
+    tier="nightly",
     about=digits.ABOUT,
     task=digits.restoration(digits.halved),
     calibration=digits.calibration(digits.halved),
