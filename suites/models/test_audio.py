@@ -155,7 +155,7 @@ crepe = model(
         "one tone in 24: more is heard as a wrong melody",
     ),
     calibration=lambda: [example.inputs for example in _tones(32)],
-    budget=Budget(20.0, "seven quantised layers: 38 dB were measured"),
+    budget=Budget(20.0, "seven quantised layers: 38 dB were seen on this stack"),
 )
 
 # --- Keywords -------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ keyword_spotting = model(
     keyword_network,
     [sample("spectrogram", normal(1, 1, 49, 10))],
     about=About("executorch.examples.models.mlperf_tiny", "Apache-2.0", "drawn from the seed"),
-    budget=Budget(20.0, "nine quantised layers on seeded weights: 45 dB and more were measured"),
+    budget=Budget(20.0, "nine quantised layers on seeded weights: 45 dB were measured"),
 )
 
 # --- A speaker's voice ----------------------------------------------------------------------------

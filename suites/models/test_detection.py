@@ -161,5 +161,7 @@ text_reader = model(
         "two of sixteen: 7 of 8 lines were read alike when this was first measured",
     ),
     calibration=_written_inputs,
-    budget=Budget(15.0, "fourteen convolutions and sixteen recurrent steps in int8: 29 dB were measured"),
+    budget=Budget(
+        15.0, "fourteen convolutions and sixteen recurrent steps in int8: 29 dB were seen on this stack"
+    ),
 )

@@ -48,7 +48,7 @@ lstm = model(
     calibration=None,
 )
 
-BUDGET = Budget(20.0, "eight quantised steps in a row: 34 dB and more were measured")
+BUDGET = Budget(20.0, "eight quantised steps in a row: 34 dB and more were seen on this stack")
 
 digits_gru = model(
     digits.recogniser(lambda: RowByRow(nn.GRU)),
