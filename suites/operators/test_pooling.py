@@ -351,7 +351,8 @@ upsample_bilinear2d_special = operator(
     configurations=FLOATING_ONLY,
 )
 
-# A custom shader in the documentation's table: delegated as one, or left to the CPU.
+# Custom shaders: an image and a sampler for four channels, storage buffers for any other number. The
+# reference model runs none of them.
 
 grid_sampler = operator(
     "aten.grid_sampler.default",
@@ -366,10 +367,12 @@ grid_sampler = operator(
             mode="nearest",
             align_corners=False,
         ),
+        sample(
+            "four_channels", normal(1, 4, 5, 5), uniform(1, 4, 4, 2, low=-1.5, high=1.5), align_corners=True
+        ),
     ],
     tier="nightly",
     configurations=FLOATING_ONLY,
-    delegated=False,
 )
 
 grid_sampler_2d = operator(
@@ -378,7 +381,6 @@ grid_sampler_2d = operator(
     [sample("bilinear", normal(1, 2, 5, 5), uniform(1, 4, 4, 2, low=-1.0, high=1.0))],
     tier="nightly",
     configurations=(("FP", "none"), ("INT", "a8w8-pc")),
-    delegated=False,
 )
 
 # Types and schemes that are documented beside float32 and int8.

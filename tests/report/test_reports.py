@@ -136,7 +136,9 @@ def test_matrix_counts_cells(tmp_path: Path) -> None:
 
 def test_models_have_their_own_table(reports: dict[str, str]) -> None:
     models = reports["matrix.md"].partition("## Models")[2]
-    assert re.search(r"\| mobilenet\\_v2 +\| rank1 .*\| 59/61 in 2 +\| pass ", models)
+    assert re.search(
+        r"\| mobilenet\\_v2 +\| rank1 .*\| 59/61 in 2 +\| aten.topk.default . 2: .*\| pass +\| pass ", models
+    )
 
 
 def test_markdown_tables_survive_markup(tmp_path: Path) -> None:

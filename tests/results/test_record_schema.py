@@ -16,8 +16,11 @@ from vgf_conformance.results.record import (
     FirstWrong,
     Leftover,
     Metrics,
+    NotRun,
     Record,
+    Score,
     Sensitivity,
+    TaskResult,
 )
 from vgf_conformance.results.store import schema_refusal
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
@@ -48,6 +51,11 @@ def full_record() -> Record:
         leftovers=[Leftover("aten.topk.default", "not supported")],
         first_wrong=FirstWrong(Stage.RUN, "d0", "CONV2D", 3, "aten.conv2d.default", "exact", "off", "folder"),
         sensitivity=Sensitivity(9, 2, 6, ["one element zeroed in output 0: within the tolerance"]),
+        task=TaskResult(
+            *("PSNR", "dB", 9, "95 %, bootstrap", 0.5, "seen"), [Score("eager", float("inf"), 1.0, 2.0)]
+        ),
+        about={"source": "here", "licence": "MIT", "weights": "none"},
+        pte_bytes=17,
         seconds={"lower": 0.5},
         log="last words \udc80 \u2028",
     )
@@ -68,6 +76,9 @@ def test_schema_is_a_valid_2020_12_schema() -> None:
         ("leftover", Leftover, set()),
         ("first_wrong", FirstWrong, set()),
         ("sensitivity", Sensitivity, set()),
+        ("task", TaskResult, set()),
+        ("score", Score, set()),
+        ("not_run", NotRun, {"type"}),
     ],
 )
 def test_schema_has_the_fields_of_the_dataclass(definition: str, kind: Any, extra: set[str]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.results.records import record
-from vgf_conformance.results.record import SCHEMA_VERSION
+from vgf_conformance.results.record import SCHEMA_VERSION, NotRun
 from vgf_conformance.results.store import ResultsWriter, read_results, set_aside
 from vgf_conformance.vocabulary import UserError, Verdict
 
@@ -37,6 +37,29 @@ def test_written_records_are_read_back(tmp_path: Path) -> None:
         assert results.runs[0]["host"] == "lab"
         assert results.runs[0]["started"]
         assert results.warnings == []
+
+
+def test_a_case_that_was_not_run_is_read_back_until_it_has_a_record(tmp_path: Path) -> None:
+    lacking = NotRun(record(sample="a").id, "weights 1.0 is not installed: pip install weights==1.0")
+    with ResultsWriter(tmp_path, {}) as writer:
+        writer.append_not_run(lacking)
+        writer.append_not_run(lacking)
+        writer.append(record(sample="b"))
+    results = read_results([tmp_path])
+    assert results.not_run == [lacking]
+    assert [item.sample for item in results.records] == ["b"]
+    with ResultsWriter(tmp_path, {}) as writer:
+        writer.append(record(sample="a"))
+    assert read_results([tmp_path]).not_run == []
+
+
+def test_a_file_of_schema_2_is_read(tmp_path: Path) -> None:
+    document = record().to_json()
+    for name in ("task", "about", "pte_bytes"):
+        del document[name]
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"type":"run","schema":2}\n' + json.dumps(document) + "\n")
+    assert read_results([path]).records == [record()]
 
 
 def test_each_record_is_on_disk_before_the_writer_closes(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import torch
 
 from vgf_conformance.cases.dtypes import dtype_name
 from vgf_conformance.cases.inputs import Draw, Tensor
+from vgf_conformance.cases.task import Task
 
 Inputs = tuple[Any, ...]
 Configuration = tuple[str, str]
@@ -48,6 +49,15 @@ class Budget:
 
     sqnr_db: float
     reason: str
+
+
+@dataclass(frozen=True)
+class About:
+    """Where a model comes from: ``source``, its ``licence``, and how its ``weights`` came to be."""
+
+    source: str
+    licence: str
+    weights: str
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,8 @@ class Case:
     documents a fall back to the CPU, and at least a part of it must stay there. ``lsb`` is the
     allowance, in quantisation steps, of the lowered program against the quantised one where the
     computation is too deep for a propagated bound to mean anything; it comes with ``lsb_reason``.
+    A model may have a ``task``, says what it is ``about``, and ``needs`` packages (``name==version``)
+    without which it is not run.
     """
 
     name: str
@@ -100,6 +112,9 @@ class Case:
     calibration: Callable[[], list[Inputs]] | None = None
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
+    task: Task | None = None
+    about: About | None = None
+    needs: tuple[str, ...] = ()
     file: str = ""
 
     def tier_of(self, item: Sample) -> str:

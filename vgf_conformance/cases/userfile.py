@@ -38,6 +38,7 @@ class UserModel:
     calibration: list[Inputs]
     dynamic_shapes: Any
     configure_quantizer: Callable[[Any], None] | None
+    notes: tuple[str, ...] = ()
 
     def schemes(self, profile: Profile) -> tuple[str, ...]:
         """The schemes to lower ``profile`` with where the user asked for none in particular."""
@@ -62,6 +63,7 @@ def load_user_model(file: str, seed: int) -> UserModel:
     example = _inputs(file, "inputs()", _call(module, file, "inputs", seed))
     samples = _several(module, file, "samples", seed)
     calibration = _several(module, file, "calibration", seed)
+    notes = _mode(model)
     return UserModel(
         file=file,
         module=model.eval(),
@@ -73,7 +75,19 @@ def load_user_model(file: str, seed: int) -> UserModel:
         if hasattr(module, "dynamic_shapes")
         else None,
         configure_quantizer=getattr(module, "configure_quantizer", None),
+        notes=notes,
     )
+
+
+def _mode(model: torch.nn.Module) -> tuple[str, ...]:
+    """A note where it matters that the model came in train mode, as every new module does."""
+    kinds = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
+    found = sorted(
+        {type(part).__name__ for part in model.modules() if part.training and isinstance(part, kinds)}
+    )
+    if not found:
+        return ()
+    return (f"model() gives a model in train mode: evaluated in eval mode, which changes {', '.join(found)}",)
 
 
 def _import(file: str) -> ModuleType:

@@ -80,6 +80,7 @@ def subject_of_file(user: UserModel, number: int) -> Subject:
         calibration=user.calibration,
         dynamic_shapes=user.dynamic_shapes,
         configure_quantizer=user.configure_quantizer,
+        notes=user.notes,
     )
 
 

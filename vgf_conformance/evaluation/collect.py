@@ -21,7 +21,8 @@ def declared_cases(module: ModuleType, file: str) -> list[Case]:
 
     ``file`` is the suite file, relative to the suites folder. Raises UserError for a declaration that
     is bound to two names or takes the name of another, names a sample or a configuration twice, names
-    an operator that torch lacks, or states a tolerance without a reason.
+    an operator that torch lacks, states a tolerance without a reason, or needs a package of no certain
+    version.
     """
     found = [(name, value) for name, value in vars(module).items() if isinstance(value, Case)]
     twice = _doubled([id(case) for _, case in found])
@@ -36,6 +37,9 @@ def declared_cases(module: ModuleType, file: str) -> list[Case]:
             raise UserError(f"{file}: {name} allows {case.lsb:g} LSB without a reason: give lsb_reason")
         if case.budget is not None and not case.budget.reason.strip():
             raise UserError(f"{file}: {name} has a budget of {case.budget.sqnr_db:g} dB without a reason")
+        loose = [need for need in case.needs if not all(need.partition("=="))]
+        if loose:
+            raise UserError(f"{file}: {name} needs {', '.join(loose)}: write name==version")
         if case.kind == "operator" and not is_known(case.operator):
             raise UserError(
                 f"{file}: {name} names the operator {case.operator}, which torch does not have: "

@@ -23,7 +23,7 @@ def leaves(value: Any) -> list[Any]:
 
 def run_eager(module: torch.nn.Module, inputs: Inputs) -> list[Any]:
     """The module's outputs, flattened; one thread, so that they repeat. Raises EagerFailure."""
-    with torch.no_grad(), _one_thread(), _same_state(module):
+    with torch.no_grad(), one_thread(), _same_state(module):
         try:
             return leaves(module(*_copied(inputs)))
         except (Exception, SystemExit) as error:
@@ -35,7 +35,7 @@ def run_eager_fp64(module: torch.nn.Module, inputs: Inputs) -> list[Any] | None:
     default = torch.get_default_dtype()
     try:
         torch.set_default_dtype(torch.float64)
-        with torch.no_grad(), _one_thread():
+        with torch.no_grad(), one_thread():
             return leaves(copy.deepcopy(module).double()(*_widened(inputs)))
     except (RuntimeError, TypeError, NotImplementedError, ValueError):
         # A module that pins a dtype inside has no fp64 form; eager in its own dtype stands in.
@@ -59,7 +59,8 @@ def _same_state(module: torch.nn.Module) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """Results that do not move with the number of threads."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

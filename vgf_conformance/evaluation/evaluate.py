@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import hashlib
 import time
 from collections.abc import Mapping
@@ -11,12 +12,15 @@ from pathlib import Path
 from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.evaluation.attribute import Attributor
-from vgf_conformance.evaluation.eager import EagerFailure
+from vgf_conformance.evaluation.eager import EagerFailure, one_thread
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
-from vgf_conformance.evaluation.prepare import Prepared, prepare, reported
+from vgf_conformance.evaluation.prepare import Prepared, judge_unreferenced, prepare, reported
 from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.suspicions import calibration_notes, input_faults
+from vgf_conformance.evaluation.task import Measurement, lowered_program, quantised_program
 from vgf_conformance.evaluation.walk import Call, Walk, walk_program
 from vgf_conformance.formats.convert import convert
+from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, whole
@@ -31,6 +35,7 @@ _ORDER: dict[Stage | None, int] = {stage: position for position, stage in enumer
 
 #: A quantised program with less than this against eager is worth a note: one bit is 6 dB.
 POOR_SQNR_DB = 20.0
+NO_OPERATORS = "the program has no operators, and only gives back its inputs or constants"
 
 
 class Evaluator:
@@ -61,6 +66,7 @@ class Evaluator:
             dtypes=computed_dtypes(subject.module, subject.inputs, scheme),
             tier=subject.tier,
             driver=self._targets[target].driver,
+            about=dataclasses.asdict(subject.about) if subject.about else {},
         )
         try:
             faults = self._fill(record, subject, profile, scheme)
@@ -72,16 +78,49 @@ class Evaluator:
             faults = [Fault(Verdict.ERROR, None, Finding.RAISED, message, whole(error))]
         if faults:
             _blame(record, min(faults, key=lambda fault: _ORDER[fault.stage]))
+        if record.task is not None and record.task.message not in record.message:
+            # Whatever is to blame, this is what it costs.
+            record.message += f"\n{record.task.message}"
         return record
 
     def _fill(self, record: Record, subject: Subject, profile: Profile, scheme: str) -> list[Fault]:
+        record.notes += subject.notes
+        if scheme != "none" and subject.kind == "model":
+            record.notes += calibration_notes(subject)
+        if wrong := input_faults(subject.module):
+            return wrong
         prepared = self._prepared(subject, profile, scheme)
         if isinstance(prepared, LoweringFailure):
             record.seconds = dict(prepared.seconds)
             kept = self._cache.keep("rejected.tosa", prepared.tosa) if self._cache and prepared.tosa else None
             return [of_lowering(prepared, kept)]
         _describe(record, prepared)
-        return self._faults(subject, prepared, record.target, record)
+        faults = self._faults(subject, prepared, record.target, record)
+        # Where no numbers come out there is no accuracy either.
+        if subject.task is not None and all(fault.finding is Finding.WRONG for fault in faults):
+            start = time.perf_counter()
+            faults += self._task_faults(subject, prepared, record)
+            record.seconds["task"] = time.perf_counter() - start
+        return faults
+
+    @one_thread()
+    def _task_faults(self, subject: Subject, prepared: Prepared, record: Record) -> list[Fault]:
+        """Set ``record.task``: what does not depend on the target is measured once for all of them."""
+        assert subject.task is not None
+        names = [] if prepared.reference.failure is not None else ["reference"]
+        try:
+            if prepared.measurement is None:
+                prepared.measurement = Measurement.of(subject.task, subject.module)
+                if prepared.artifact.quantised is not None:
+                    prepared.measurement.add("quantised", quantised_program(prepared.artifact.quantised))
+            for name in dict.fromkeys([*names, record.target]):
+                if name not in prepared.measurement.scores:
+                    program = lowered_program(prepared.artifact, self._targets[name])
+                    prepared.measurement.add(name, program)
+        except TargetFailure as failure:
+            return [of_target(failure)]
+        record.task, faults = prepared.measurement.result(record.target)
+        return faults
 
     def attribute(
         self, record: Record, subject: Subject, profile: Profile, scheme: str, folder: Path | None
@@ -150,7 +189,7 @@ class Evaluator:
             faults += [Fault(Verdict.FAIL, item.stage, item.finding, item.message) for item in problems]
             # An invalid VGF is not given to a driver: what it would do is undefined.
             if not problems and not _is_invalid(prepared.reference.failure):
-                faults += self._device_faults(prepared, target, record)
+                faults += self._device_faults(subject, prepared, target, record)
         faults += [
             Fault(Verdict.FAIL, item.stage, Finding.WRONG, item.message)
             for item in record.comparisons
@@ -158,19 +197,31 @@ class Evaluator:
         ]
         return faults
 
-    def _device_faults(self, prepared: Prepared, target: str, record: Record) -> list[Fault]:
-        """Walk the program on the target; each call is judged against the reference on the same inputs."""
+    def _device_faults(
+        self, subject: Subject, prepared: Prepared, target: str, record: Record
+    ) -> list[Fault]:
+        """Walk the program on the target; each call is judged against the reference on the same inputs.
+
+        The reference model runs no custom shaders: the outputs of a program that has some are held
+        against the program above, and where they are wrong, lowering is the first that may be at fault.
+        """
         start = time.perf_counter()
         walk = walk_program(prepared.artifact, prepared.inputs, self._targets[target])
         record.seconds["run"] = time.perf_counter() - start
         faults = [fault for call in walk.calls for fault in _call_faults(prepared, call)]
+        custom = {number for number, graph in enumerate(prepared.graphs) if _has_custom(graph)}
         for call in walk.calls:
+            if call.delegate in custom:
+                continue
             try:
                 record.comparisons += self._judge_call(prepared, call, target)
             except TargetFailure as failure:
                 faults.append(_unjudged(failure, target))
         if walk.failure is not None:
             return [*faults, of_target(walk.failure)]
+        if custom:
+            record.comparisons += judge_unreferenced(subject, prepared, walk.outputs, target)
+            return faults
         record.comparisons += _reported_outputs(prepared, walk, target)
         return faults
 
@@ -222,13 +273,17 @@ def _lowering_faults(subject: Subject, prepared: Prepared, target: str) -> list[
     artifact = prepared.artifact
     if subject.delegated is True and not artifact.delegates:
         reasons = "; ".join(f"{node.operator}: {node.reason}" for node in artifact.leftovers)
-        faults.append(
-            Fault(Verdict.UNSUPPORTED, Stage.LOWER, Finding.BOUNDARY, f"nothing was delegated ({reasons})")
-        )
+        message = f"nothing was delegated ({reasons or NO_OPERATORS})"
+        faults.append(Fault(Verdict.UNSUPPORTED, Stage.LOWER, Finding.BOUNDARY, message))
     if subject.delegated is False and artifact.delegates and not artifact.leftovers:
         message = "the case declares that it falls back to the CPU, but all of it was delegated"
         faults.append(Fault(Verdict.FAIL, Stage.LOWER, Finding.BOUNDARY, message))
     return faults
+
+
+def _has_custom(graph: TosaGraph) -> bool:
+    """Whether custom shaders stand in for some of the graph's operators."""
+    return "CUSTOM" in graph.operator_counts()
 
 
 def _unjudged(failure: TargetFailure, target: str) -> Fault:
@@ -279,6 +334,7 @@ def _describe(record: Record, prepared: Prepared) -> None:
     artifact = prepared.artifact
     record.artifact = artifact.key
     record.seconds = dict(artifact.seconds)
+    record.pte_bytes = len(artifact.pte)
     record.delegates = [
         DelegateFacts(
             delegate.name,
@@ -298,4 +354,5 @@ def _describe(record: Record, prepared: Prepared) -> None:
             what = f"{record.profile} {record.scheme}: quantisation leaves output {comparison.output}"
             record.notes.append(f"{what} {sqnr:.0f} dB against eager")
     if not artifact.delegates:
-        record.notes.append("nothing was delegated: the whole program runs on the CPU")
+        why = "the whole program runs on the CPU" if artifact.leftovers else NO_OPERATORS
+        record.notes.append(f"nothing was delegated: {why}")

@@ -11,8 +11,9 @@ import torch
 from vgf_conformance.comparison.lowering import MANY_OPERATORS, Expected, judge_output, outputs_count
 from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
-from vgf_conformance.evaluation.eager import leaves, run_eager, run_eager_fp64, tensors
+from vgf_conformance.evaluation.eager import leaves, one_thread, run_eager, run_eager_fp64, tensors
 from vgf_conformance.evaluation.subject import Subject, request_of
+from vgf_conformance.evaluation.task import Measurement
 from vgf_conformance.evaluation.ties import quantised_errors
 from vgf_conformance.evaluation.walk import Walk, sized, walk_program
 from vgf_conformance.formats.boundary import Problem, check_tosa, check_vgf
@@ -39,8 +40,10 @@ class Prepared:
     reference: Walk
     inputs: list[Any]
     comparisons: list[Comparison] = field(default_factory=list)
+    measurement: Measurement | None = None
 
 
+@one_thread()
 def prepare(
     subject: Subject, profile: Profile, scheme: str, reference: Target, cache: Cache | None
 ) -> Prepared:
@@ -122,18 +125,35 @@ def reported(
     return comparison
 
 
+def judge_unreferenced(
+    subject: Subject, prepared: Prepared, outputs: list[torch.Tensor], target: str
+) -> list[Comparison]:
+    """As the lowering is judged, a target's outputs where the reference model cannot run the graph."""
+    return _judged(subject, prepared, outputs, target, [None] * len(prepared.eager))
+
+
 def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
     """Reference model against the quantised program, or against eager where nothing is quantised."""
     if prepared.reference.failure is not None:
         return []
-    outputs = prepared.reference.outputs
+    return _judged(subject, prepared, prepared.reference.outputs, "reference")
+
+
+def _judged(
+    subject: Subject,
+    prepared: Prepared,
+    outputs: list[torch.Tensor],
+    target: str,
+    errors: list[np.ndarray[Any, Any] | None] | None = None,
+) -> list[Comparison]:
     native = prepared.eager if prepared.quantised is None else prepared.quantised
-    pair = "reference/eager" if prepared.quantised is None else "reference/quantised"
+    pair = f"{target}/eager" if prepared.quantised is None else f"{target}/quantised"
     if wrong := outputs_count(pair, Stage.LOWER, outputs, native):
         return [wrong]
     precise = None if prepared.quantised is not None else run_eager_fp64(subject.module, subject.inputs)
     values = native if precise is None else tensors(precise)
-    errors = _allowed_errors(prepared, has_precise=precise is not None)
+    if errors is None:
+        errors = _allowed_errors(prepared, has_precise=precise is not None)
     comparisons = []
     for number, (output, right) in enumerate(zip(outputs, native, strict=True)):
         error = errors[number]
@@ -149,7 +169,7 @@ def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:
         comparisons.append(judge_output(number, to_numpy(output), expected))
         if prepared.quantised is not None:
             comparisons.append(
-                reported("reference/eager", Stage.LOWER, number, output, prepared.eager[number])
+                reported(f"{target}/eager", Stage.LOWER, number, output, prepared.eager[number])
             )
     return comparisons
 

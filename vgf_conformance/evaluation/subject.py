@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from vgf_conformance.cases.case import Budget, Case, Inputs, Sample
+from vgf_conformance.cases.case import About, Budget, Case, Inputs, Sample
+from vgf_conformance.cases.task import Task
 from vgf_conformance.lowering.lower import Request
 from vgf_conformance.vocabulary import Profile
 
@@ -19,7 +20,8 @@ class Subject:
 
     ``example`` is what the module is exported with; it differs from ``inputs`` where
     several samples share one artifact. ``delegated`` says that some of it must reach a delegate
-    (True), that some must stay on the CPU (False), or that nothing was promised (None).
+    (True), that some must stay on the CPU (False), or that nothing was promised (None). ``notes`` go
+    into each record.
     """
 
     case: str
@@ -38,6 +40,9 @@ class Subject:
     lsb: float | None = None
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
+    task: Task | None = None
+    about: About | None = None
+    notes: tuple[str, ...] = ()
 
 
 def request_of(subject: Subject, profile: Profile, scheme: str, *, located: bool = False) -> Request:
@@ -74,4 +79,6 @@ def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
         lsb=case.lsb,
         dynamic_shapes=case.dynamic_shapes,
         configure_quantizer=case.configure_quantizer,
+        task=case.task,
+        about=case.about,
     )

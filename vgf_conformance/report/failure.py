@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
-from vgf_conformance.results.record import Comparison, FirstWrong, Record
+from vgf_conformance.results.record import Comparison, FirstWrong, Record, TaskResult
 
 
 def failure_text(record: Record) -> str:
@@ -17,11 +17,24 @@ def failure_text(record: Record) -> str:
     if record.comparisons:
         rows = [_row(comparison) for comparison in record.comparisons]
         parts.append(tabulate(rows, ("pair", "out", "rule", "max error", "bound used", ""), tablefmt="plain"))
+    if record.task:
+        parts.append(task_text(record.task))
     if record.first_wrong:
         parts.append(first_wrong_text(record.first_wrong))
     if record.log:
         parts.append(f"last words:\n{record.log}")
     return "\n\n".join([*parts, f"again: {record.repro}"])
+
+
+def task_text(task: TaskResult) -> str:
+    """Every program's mean score with its interval, and what is allowed."""
+    unit = f" {task.unit}" if task.unit else ""
+    head = f"{task.metric} over {task.examples} examples, at most {task.drop:g}{unit} below eager:"
+    rows = [
+        f"  {score.program}: {score.mean:.4g}{unit} ({score.low:.4g} to {score.high:.4g})"
+        for score in task.scores
+    ]
+    return "\n".join([head, *rows])
 
 
 def first_wrong_text(found: FirstWrong) -> str:

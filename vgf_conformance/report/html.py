@@ -27,7 +27,8 @@ FIELDS = [
     *("id", "name", "file", "case", "sample", "kind", "operator", "dtypes", "claims", "tier"),
     *("profile", "scheme", "target", "driver"),
     *("verdict", "stage", "finding", "message", "expected", "unexpected", "expectation_note"),
-    *("comparisons", "delegates", "leftovers", "first_wrong", "notes", "seconds", "artifact", "repro", "log"),
+    *("comparisons", "delegates", "leftovers", "first_wrong", "task", "about", "pte_bytes"),
+    *("notes", "seconds", "artifact", "repro", "log"),
 ]
 
 

@@ -19,7 +19,7 @@ from vgf_conformance.report.tally import (
     started,
 )
 from vgf_conformance.results.merge import Results
-from vgf_conformance.results.record import Record
+from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.vocabulary import Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -33,6 +33,7 @@ def junit_report(results: Results) -> str:
     for name, value in environment(results).items():
         suite.add_property(_xml(name), _xml(value))
     suite.add_testcases([_testcase(record) for record in results.records])
+    suite.add_testcases([_skipped(case) for case in results.not_run])
     suite.time = duration(results) or sum(map(seconds, results.records))
     document = JUnitXml("vgf-conformance")
     document.add_testsuite(suite)
@@ -53,6 +54,13 @@ def _testcase(record: Record) -> TestCase:
         testcase.result = [Skipped(_xml(record.expected or outcome(record)), "pytest.xfail")]
     if record.log:
         testcase.system_err = _xml(clipped(record.log, 4000))
+    return testcase
+
+
+def _skipped(case: NotRun) -> TestCase:
+    file, _, name = case.id.rpartition("::")
+    testcase = TestCase(_xml(name), _xml(file.removeprefix("suites/")), 0)
+    testcase.result = [Skipped(_xml(case.reason), "pytest.skip")]
     return testcase
 
 

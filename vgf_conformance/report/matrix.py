@@ -5,6 +5,7 @@ from __future__ import annotations
 from vgf_conformance.report import markdown
 from vgf_conformance.report.claims import emitted
 from vgf_conformance.report.claims_text import claims_section, tosa_section
+from vgf_conformance.report.models import models_section
 from vgf_conformance.report.tally import (
     NOTHING,
     Column,
@@ -17,7 +18,6 @@ from vgf_conformance.report.tally import (
     notes,
     outcome,
     row_name,
-    seconds,
     stage_counts,
     started,
     timespan,
@@ -38,7 +38,7 @@ def matrix_report(results: Results) -> str:
         ("Operators", _operators([record for record in records if record.kind == "operator"])),
         ("TOSA's own tests", _operators([record for record in records if record.kind == "tosa"])),
         ("How targets compute", _arithmetic([record for record in records if record.kind == "arithmetic"])),
-        ("Models", _models([record for record in records if record.kind == "model"])),
+        ("Models", models_section(results.records)),
         ("Claims against observations", claims_section(results)),
         ("TOSA operators of the emitted graphs", tosa_section(emitted(records))),
         ("Unexpected verdicts", _unexpected(records)),
@@ -82,23 +82,6 @@ def _coverage(records: list[Record], shown: list[Column]) -> str:
         found = {column: str(Tally.of(cell)) for column, cell in grouped(members, Column.of).items()}
         rows.append([name, *(found.get(column, NOTHING) for column in shown)])
     return markdown.table(rows, ["operator", *map(str, shown)])
-
-
-def _models(records: list[Record]) -> str:
-    def row(record: Record) -> list[str]:
-        inside = sum(delegate.nodes for delegate in record.delegates)
-        outside = sum(leftover.count for leftover in record.leftovers)
-        return [
-            record.case,
-            record.sample,
-            *Column.of(record),
-            f"{inside}/{inside + outside} in {len(record.delegates)}",
-            outcome(record) + (" ✗" if record.unexpected else ""),
-            timespan(seconds(record)),
-        ]
-
-    headers = ["model", "sample", "profile", "scheme", "target", "nodes in delegates", "verdict", "time"]
-    return markdown.table(map(row, records), headers) if records else ""
 
 
 def _arithmetic(records: list[Record]) -> str:

@@ -15,6 +15,7 @@ from vgf_conformance.report.tally import (
     columns,
     explanation,
     grouped,
+    not_run,
     outcome,
     verdict_counts,
 )
@@ -26,9 +27,10 @@ SHOWN = 20
 
 
 def summary_table(results: Results) -> str:
-    """Verdicts by profile, scheme and target, how claims stand, and what was unexpected with its repro."""
+    """What was not run, verdicts by profile, scheme and target, how claims stand, what was unexpected."""
     claims = [f"\n{line}" if number == 0 else line for number, line in enumerate(claims_lines(results))]
-    parts = [*results.warnings, _counts(results.records), *claims, *_unexpected(results.records)]
+    counts = _counts(results.records)
+    parts = [*results.warnings, *not_run(results), counts, *claims, *_unexpected(results.records)]
     return "\n".join(parts)
 
 

@@ -146,9 +146,16 @@ def notes(results: Results) -> list[str]:
     found = Counter(note for record in results.records for note in record.notes)
     return [
         *results.warnings,
+        *not_run(results),
         *(note for run in results.runs for note in run.get("notes", [])),
         *(f"{note} ({count} cases)" if count > 1 else note for note, count in found.most_common()),
     ]
+
+
+def not_run(results: Results) -> list[str]:
+    """Every case that could not be run, with the reason, those of one declaration and reason together."""
+    groups = grouped(results.not_run, lambda item: (item.id.partition("[")[0], item.reason))
+    return [f"not run: {case} ({len(members)} cases): {reason}" for (case, reason), members in groups.items()]
 
 
 def started(results: Results) -> str:

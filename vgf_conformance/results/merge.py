@@ -8,7 +8,7 @@ from typing import Any
 
 from vgf_conformance.results.baselines import Baseline
 from vgf_conformance.results.claims import Claim
-from vgf_conformance.results.record import Record
+from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.vocabulary import Verdict
 
 
@@ -16,14 +16,16 @@ from vgf_conformance.vocabulary import Verdict
 class Results:
     """What one or more results files hold.
 
-    ``claims`` are what the runs' backends claim, sorted, and empty where no run says. ``warnings`` tells
-    what had to be left out; ``torn`` that a file ends in the middle of a line. ``baselines`` are the
-    headrooms on file that reports show beside those of the records.
+    ``claims`` are what the runs' backends claim, sorted, and empty where no run says. ``not_run`` are
+    cases that could not be run, and have no record. ``warnings`` tells what had to be left out;
+    ``torn`` that a file ends in the middle of a line. ``baselines`` are the headrooms on file that
+    reports show beside those of the records.
     """
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
+    not_run: list[NotRun] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     torn: bool = False
     baselines: list[Baseline] = field(default_factory=list)
@@ -76,11 +78,13 @@ def merge(results: Iterable[Results]) -> Results:
     """
     joined = Results()
     records: dict[str, Record] = {}
+    not_run: dict[str, NotRun] = {}
     for part in results:
         joined.runs += part.runs
         joined.claims = joined_claims(joined.claims, part.claims)
         joined.warnings += part.warnings
         joined.torn |= part.torn
+        not_run.update({item.id: item for item in part.not_run})
         for record in part.records:
             earlier = records.get(record.id)
             if earlier is not None:
@@ -90,6 +94,7 @@ def merge(results: Iterable[Results]) -> Results:
                 )
             records[record.id] = record
     joined.records = list(records.values())
+    joined.not_run = [item for item in not_run.values() if item.id not in records]
     return joined
 
 

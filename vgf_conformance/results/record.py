@@ -2,11 +2,12 @@
 
 A results file is JSON Lines: one ``run`` line with the environment, then one
 ``case`` line for each record, appended and fsynced as it comes, and before the first
-record of an operator one ``claims`` line with what the backend says of operators.
+record of an operator one ``claims`` line with what the backend says of operators. A case
+that could not be run, for want of a package, leaves a ``not_run`` line with the reason.
 ``schema.json`` beside this file is the contract; SCHEMA_VERSION grows with every change
 that an older reader cannot take. Version 2 added the ``claims`` line, the ``dtypes`` of a
-record and the ``tosa_dtypes`` of a delegate, version 3 the kind ``arithmetic``; older files are read
-as well.
+record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``, the ``not_run`` line, and
+what a record says of a model: ``about``, ``task`` and ``pte_bytes``. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -141,6 +142,43 @@ class FirstWrong:
 
 
 @dataclass
+class Score:
+    """The mean score of one program (eager, quantised, or a target's name) with its confidence interval."""
+
+    program: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass
+class TaskResult:
+    """How well each program does a model's task: eager first, then in the order of trust.
+
+    ``drop`` is how far a mean may fall below eager's, with its ``reason``; ``interval`` says which
+    confidence interval the scores have. ``message`` tells which program fell further, and is empty
+    where none did.
+    """
+
+    metric: str
+    unit: str
+    examples: int
+    interval: str
+    drop: float
+    reason: str
+    scores: list[Score]
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A case that could not be run, and why, with the remedy."""
+
+    id: str
+    reason: str
+
+
+@dataclass
 class Record:
     """What was run, what came out, and whose fault a difference is.
 
@@ -150,7 +188,8 @@ class Record:
     ``dtypes`` are what it computed with, as claims name them: those of the inputs and weights,
     and where a scheme quantises them the scheme's (int8, int16, int4).
     ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
-    stage. ``expected`` is the reason of the expectation that foresaw this verdict;
+    stage. ``about`` tells a model's source, licence and weights, ``pte_bytes`` the size of its .pte.
+    ``expected`` is the reason of the expectation that foresaw this verdict;
     ``expectation_note`` says why an expectation on file does not fit it. ``written`` is
     when the store wrote the record (ISO 8601, UTC).
     """
@@ -180,6 +219,9 @@ class Record:
     leftovers: list[Leftover] = field(default_factory=list)
     first_wrong: FirstWrong | None = None
     sensitivity: Sensitivity | None = None
+    task: TaskResult | None = None
+    about: dict[str, str] = field(default_factory=dict)
+    pte_bytes: int = 0
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     artifact: str = ""
@@ -216,6 +258,8 @@ class Record:
             fields["first_wrong"] = FirstWrong(**{**first, "stage": Stage(first["stage"])})
         if measured := fields.get("sensitivity"):
             fields["sensitivity"] = Sensitivity(**measured)
+        if task := fields.get("task"):
+            fields["task"] = _task(task)
         return cls(**fields)
 
 
@@ -229,6 +273,11 @@ def _comparison(document: dict[str, Any]) -> Comparison:
             "metrics": None if metrics is None else _metrics(metrics),
         }
     )
+
+
+def _task(document: dict[str, Any]) -> TaskResult:
+    scores = [Score(**{key: _number(value) for key, value in score.items()}) for score in document["scores"]]
+    return TaskResult(**{**document, "scores": scores})
 
 
 def _metrics(document: dict[str, Any]) -> Metrics:

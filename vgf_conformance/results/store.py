@@ -19,7 +19,7 @@ import jsonschema
 
 from vgf_conformance.results.claims import Claim
 from vgf_conformance.results.merge import Results, joined_claims, merge
-from vgf_conformance.results.record import SCHEMA_VERSION, Record
+from vgf_conformance.results.record import SCHEMA_VERSION, NotRun, Record
 from vgf_conformance.vocabulary import UserError
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
 FILE_NAME = "results.jsonl"
 
 #: What a line may be.
-KINDS = ("run", "claims", "case")
+KINDS = ("run", "claims", "not_run", "case")
 
 
 class ResultsWriter:
@@ -74,6 +74,10 @@ class ResultsWriter:
     def append_claims(self, claims: Iterable[Claim]) -> None:
         """Write what the backend claims; raises UserError where the disk refuses."""
         self._write_line({"type": "claims", "claims": [claim.to_json() for claim in claims]})
+
+    def append_not_run(self, case: NotRun) -> None:
+        """Write that a case could not be run; raises UserError where the disk refuses."""
+        self._write_line({"type": "not_run", "id": case.id, "reason": case.reason})
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
@@ -220,6 +224,9 @@ def _read_file(path: Path) -> Results:
         if document["type"] == "claims":
             claims = map(Claim.from_json, document["claims"])
             results.claims = joined_claims(results.claims, claims)
+            continue
+        if document["type"] == "not_run":
+            results.not_run.append(NotRun(document["id"], document["reason"]))
             continue
         record = Record.from_json(document)
         if record.id in records:

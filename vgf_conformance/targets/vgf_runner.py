@@ -45,7 +45,11 @@ def numpy_dtype(name: str) -> np.dtype[np.generic]:
 
 
 class VgfPipeline:
-    """One VGF built into Vulkan pipelines, with its tensors allocated."""
+    """One VGF built into Vulkan pipelines, with its tensors allocated.
+
+    What lies between its segments (tensors, images, samplers and buffers of custom shaders) is the
+    scenario runner's.
+    """
 
     def __init__(self, delegate: Delegate, vgf: Vgf) -> None:
         builder = scenario_runner.ScenarioBuilder()
@@ -92,16 +96,8 @@ class VgfRunner:
 
     def build(self, delegate: Delegate) -> VgfPipeline:
         """Build the pipelines; raises Refused where the runner or the driver says no."""
-        vgf = read_vgf(delegate.vgf)
-        if any(segment != "graph" for segment in vgf.segments):
-            raise Refused(
-                Verdict.UNSUPPORTED,
-                Stage.RUN,
-                Finding.INVALID,
-                "the VGF holds compute segments (custom shaders): only graph segments are run here",
-            )
         try:
-            return VgfPipeline(delegate, vgf)
+            return VgfPipeline(delegate, read_vgf(delegate.vgf))
         except RuntimeError as error:
             raise Refused(
                 Verdict.FAIL, Stage.RUN, Finding.RAISED, f"building the VGF's pipelines: {error}"
