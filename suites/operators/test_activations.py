@@ -292,7 +292,6 @@ clamp_int32 = operator(
     [sample("extremes", values([2**31 - 1, -(2**31), -1, 0, 1, 100], dtype=torch.int32), min=-5, max=50)],
     tier="nightly",
     configurations=INTEGER,
-    delegated=False,
 )
 
 relu_int8 = operator(

@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from vgf_conformance.cases.case import FLOATING_ONLY, INTEGER, INTEGER_ONLY, SEPARATE, operator, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, INTEGER_ONLY, SEPARATE, operator, sample
 from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, values
 
 to_float16 = operator(
@@ -138,8 +138,16 @@ through_bfloat16 = operator(
     lambda tensor: tensor.to(torch.bfloat16).to(torch.float32),
     [sample("edges", values([1.0, 1.00390625, 3.4e38, 1e-40, math.nan, math.inf, 0.1]))],
     tier="nightly",
-    # FP alone has no bfloat16, and has to leave both to the CPU.
-    configurations=(("FP+bf16", "none"), ("FP", "none")),
+    configurations=(("FP+bf16", "none"),),
+)
+
+# FP alone has no bfloat16, and has to leave both to the CPU.
+through_bfloat16_in_fp = operator(
+    "aten._to_copy.default",
+    lambda tensor: tensor.to(torch.bfloat16).to(torch.float32),
+    [sample("edges", values([1.0, 1.00390625, 3.4e38, 1e-40, math.nan, math.inf, 0.1]))],
+    tier="nightly",
+    configurations=FLOATING_ONLY,
     delegated=False,
 )
 
@@ -214,13 +222,23 @@ to_bool = operator(
     configurations=(("FP", "none"), ("FP+INT", "none")),
 )
 
+# 256 and 2^31 are 0 in their lowest byte.
+LOW_BYTE_ZERO = values([0, 1, -1, 256, -(2**31), 2**31 - 1], dtype=torch.int32)
+
 int32_to_bool = operator(
     "aten._to_copy.default",
     lambda tensor: tensor.to(torch.bool),
-    # 256 and 2^31 are 0 in their lowest byte.
-    [sample("low_byte_zero", values([0, 1, -1, 256, -(2**31), 2**31 - 1], dtype=torch.int32))],
+    [sample("low_byte_zero", LOW_BYTE_ZERO)],
     tier="nightly",
-    configurations=INTEGER,
+    configurations=INTEGER_ONLY,
+)
+
+int32_to_bool_in_fp = operator(
+    "aten._to_copy.default",
+    lambda tensor: tensor.to(torch.bool),
+    [sample("low_byte_zero", LOW_BYTE_ZERO)],
+    tier="nightly",
+    configurations=FLOATING_ONLY,
     delegated=False,
 )
 
@@ -247,7 +265,6 @@ from_integers = operator(
     ],
     tier="nightly",
     configurations=FLOATING_ONLY,
-    delegated=False,
 )
 
 bool_arithmetic = operator(
@@ -256,7 +273,6 @@ bool_arithmetic = operator(
     [sample("doubled", values([1, 0, 1], dtype=torch.bool))],
     tier="nightly",
     configurations=(("FP", "none"), ("FP+INT", "none")),
-    delegated=False,
 )
 
 # Integers to integers: what does not fit wraps.
@@ -275,7 +291,6 @@ between_integers = operator(
     ],
     tier="nightly",
     configurations=INTEGER_ONLY,
-    delegated=False,
 )
 
 # Tensors made from no input, by the names that the documentation has for them.

@@ -235,14 +235,18 @@ conv_transpose2d_windows = layer(
     configurations=SEPARATE,
 )
 
-# Outside what TOSA's transposed convolution has: right on the CPU, or composed of others.
-conv_transpose2d_unusual = layer(
+# Outside what TOSA's transposed convolution has: composed of others, or right on the CPU.
+conv_transpose2d_grouped = layer(
     "aten.conv_transpose2d.input",
     nn.ConvTranspose2d,
-    [
-        sample("grouped", normal(1, 4, 3, 3), args=(4, 6, 3), groups=2, stride=2),
-        sample("dilated", normal(1, 2, 3, 3), args=(2, 3, 3), dilation=2),
-    ],
+    [sample("two", normal(1, 4, 3, 3), args=(4, 6, 3), groups=2, stride=2)],
+    tier="nightly",
+    configurations=SEPARATE,
+)
+conv_transpose2d_dilated = layer(
+    "aten.conv_transpose2d.input",
+    nn.ConvTranspose2d,
+    [sample("two", normal(1, 2, 3, 3), args=(2, 3, 3), dilation=2)],
     tier="nightly",
     configurations=SEPARATE,
     delegated=False,

@@ -609,7 +609,6 @@ neg_narrow_integers = operator(
     [sample("int8", INT8[0]), sample("int16", INT16[0])],
     tier="nightly",
     configurations=INTEGER_ONLY[:1],
-    delegated=False,
 )
 
 # Shifts of int8 and of the sign bit.

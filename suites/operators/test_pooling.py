@@ -151,7 +151,6 @@ max_pool2d_dilated = operator(
     [sample("two", normal(1, 2, 8, 8), kernel_size=2, stride=1, dilation=2)],
     tier="nightly",
     configurations=SEPARATE,
-    delegated=False,
 )
 
 avg_pool2d_windows = operator(
@@ -283,7 +282,6 @@ max_pool2d_integers = operator(
     [sample("int8", values([127, -128, 5, -6] * 4, 1, 1, 4, 4, dtype=torch.int8), kernel_size=2)],
     tier="nightly",
     configurations=INTEGER_ONLY,
-    delegated=False,
 )
 
 # Resampling.

@@ -211,9 +211,7 @@ interpolated_by_one = model(InterpolatedByOne, [sample("image", normal(1, 2, 3, 
 unpadded_and_whole = model(
     UnpaddedAndWhole, [sample("rank2", normal(2, 3))], configurations=SEPARATE, tier="nightly"
 )
-views = model(
-    Views, [sample("rank2", normal(2, 3))], configurations=SEPARATE, tier="nightly", delegated=False
-)
+views = model(Views, [sample("rank2", normal(2, 3))], configurations=SEPARATE, tier="nightly")
 views_of_result = model(
     ViewsOfResult, [sample("rank2", normal(2, 3))], configurations=SEPARATE, tier="nightly"
 )
