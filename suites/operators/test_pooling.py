@@ -108,7 +108,7 @@ max_pool2d_with_indices_quantised = operator(
     lambda tensor, **window: F.max_pool2d(tensor, **window, return_indices=True)[0],
     [sample("overlapping", normal(1, 3, 7, 7), kernel_size=3, stride=2)],
     tier="nightly",
-    configurations=(("INT", "a8w8-pc"),),
+    configurations=(("INT", "a8w8-pc"), ("INT+int16", "a16w8")),
     delegated=False,
 )
 
@@ -384,7 +384,14 @@ grid_sampler_2d = operator(
 # Types and schemes that are documented beside float32 and int8.
 
 max_pool2d_a16w8 = quantised(max_pool2d, "a16w8", "overlapping", "negative_padded")
-max_pool2d_with_indices_a16w8 = quantised(max_pool2d_with_indices_quantised, "a16w8", "overlapping")
+# With FP beside it, what was not quantised is pooled in float.
+max_pool2d_with_indices_a16w8 = operator(
+    "aten.max_pool2d_with_indices.default",
+    lambda tensor, **window: F.max_pool2d(tensor, **window, return_indices=True)[0],
+    [sample("overlapping", normal(1, 3, 7, 7), kernel_size=3, stride=2)],
+    tier="nightly",
+    configurations=(("FP+INT+int16", "a16w8"),),
+)
 avg_pool2d_a16w8 = quantised(avg_pool2d, "a16w8", "2x2_channels_last", "padding_not_counted")
 adaptive_avg_pool2d_a16w8 = quantised(adaptive_avg_pool2d, "a16w8", "global")
 upsample_nearest2d_a16w8 = quantised(upsample_nearest2d, "a16w8", "twice")

@@ -7,6 +7,7 @@ left to delegate. An operator that is composed of claimed ones may be delegated 
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -60,6 +61,11 @@ def alone(
         delegated=False,
         budget=None,
     )
+
+
+def taken(*declaration: Any, **options: Any) -> Case:
+    """As ``alone``, of what the backend does not claim and delegates all the same."""
+    return replace(alone(*declaration, **options), delegated=True)
 
 
 def _pair(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -166,7 +172,7 @@ fmod_alone = alone(
 # A comparison and an absolute value tell them: claimed, or left to the CPU.
 isnan = alone("aten.isnan.default", torch.isnan, special_values())
 isinf = alone("aten.isinf.default", torch.isinf, special_values())
-isfinite = alone("aten.isfinite.default", torch.isfinite, special_values())
+isfinite = taken("aten.isfinite.default", torch.isfinite, special_values())
 nan_to_num = alone("aten.nan_to_num.default", torch.nan_to_num, special_values())
 
 # Layers.
@@ -325,7 +331,7 @@ conv2d_bfloat16_in_fp = alone(
     normal(3, 2, 3, 3, dtype=torch.bfloat16),
 )
 
-int32_floor_divide_in_fp = alone(
+int32_floor_divide_in_fp = taken(
     "aten.floor_divide.default",
     torch.floor_divide,
     values([7, -7, 7, -7], dtype=torch.int32),
@@ -340,6 +346,6 @@ int32_bitwise_in_fp = alone(
 )
 
 # int16 activations in a profile without the extension for them.
-a16w8_in_int = alone(
+a16w8_in_int = taken(
     "aten.add.Tensor", torch.add, normal(3, 5), normal(3, 5), configurations=(("INT", "a16w8"),)
 )
