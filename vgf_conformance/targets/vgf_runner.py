@@ -6,13 +6,16 @@ The Vulkan loader, layers and driver are those of the process's environment, whi
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import scenario_runner_py as scenario_runner
+import vulkan as vk
 
 from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.scenario import plain
@@ -94,6 +97,10 @@ class VgfPipeline:
 class VgfRunner:
     """The runner of the targets that execute VGF files on a Vulkan driver."""
 
+    def __init__(self) -> None:
+        # Kept as long as the process: see there.
+        self._instance = _instance()
+
     def build(self, delegate: Delegate) -> VgfPipeline:
         """Build the pipelines; raises Refused where the runner or the driver says no."""
         try:
@@ -102,6 +109,21 @@ class VgfRunner:
             raise Refused(
                 Verdict.FAIL, Stage.RUN, Finding.RAISED, f"building the VGF's pipelines: {error}"
             ) from error
+
+
+def _instance() -> Any:
+    """A Vulkan instance that keeps the driver loaded; None where the driver has none to give.
+
+    The scenario runner makes an instance for each pipeline. Without another one the loader unloads the
+    driver in between, and NVIDIA's cannot be loaded more than some thirty times in one process.
+    """
+    application = vk.VkApplicationInfo(
+        pApplicationName="vgf-conformance", apiVersion=vk.VK_MAKE_VERSION(1, 3, 0)
+    )
+    # The first pipeline meets the same refusal, and reports it.
+    with contextlib.suppress(vk.VkError, vk.VkException):
+        return vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
+    return None
 
 
 def _tensor(
