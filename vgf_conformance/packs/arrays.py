@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ HEADER_LIMIT = 10_000
 def npy(array: NDArray[Any]) -> bytes:
     """The content of a ``.npy`` file, narrow floats as integers of their width."""
     file = io.BytesIO()
-    np.lib.format.write_array(file, plain(np.asarray(array, order="C")), version=(1, 0), allow_pickle=False)
+    np.save(file, plain(np.asarray(array, order="C")), allow_pickle=False)
     return file.getvalue()
 
 
@@ -44,7 +45,8 @@ def read_npy(content: bytes) -> NDArray[Any]:
 def _header(content: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
     """Shape, whether in Fortran's order, dtype, and where the data begin."""
     file = io.BytesIO(content)
-    readers = {
+    # Typed by hand: numpy's own stubs of this module are incomplete.
+    readers: dict[tuple[int, int], Callable[..., Any]] = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }

@@ -54,9 +54,8 @@ def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
         record.verdict, record.stage, record.finding = fault.verdict, fault.stage, fault.finding
         record.message, record.log, record.unexpected = fault.message, fault.log, True
         if case.known_failure:
-            record.notes.append(
-                f"a failure that the suite knows on the emulation layers: {case.known_failure}"
-            )
+            note = f"the suite knows such a failure on the emulation layers: {case.known_failure}"
+            record.notes.append(note)
     return record
 
 
