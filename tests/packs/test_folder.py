@@ -129,13 +129,19 @@ def _folder(path: Path) -> None:
     path.mkdir()
 
 
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
         (_pickled, "holds pickled Python objects"),
         (_huge, "is larger than an output of shape [3, 5] can be"),
         (_text, "is no .npy file"),
-        (_folder, "Is a directory"),
+        (_folder, "is not a file"),
+        (_pipe, "is not a file"),
     ],
 )
 def test_outputs_that_are_none_are_refused(

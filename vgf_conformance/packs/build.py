@@ -121,7 +121,10 @@ def build_pack(suites: Sequence[Path], tier: str, output: Path, say: Callable[[s
             left_out=tuple(left_out),
             members=builder.store.members,
         )
-        write_archive(output, manifest.encode(), builder.store.files)
+        encoded = manifest.encode()
+        # What readers would refuse is found here, before anything is written.
+        Manifest.decode(encoded)
+        write_archive(output, encoded, builder.store.files)
     return manifest
 
 

@@ -124,6 +124,9 @@ def _output(path: Path, number: int, shape: tuple[int, ...]) -> Array:
     try:
         # Eight bytes is the widest element that a device gives.
         limit = HEADER_LIMIT + 8 * max(1, math.prod(shape))
+        # A pipe would be waited for.
+        if path.exists() and not path.is_file():
+            raise ValueError("is not a file")
         with path.open("rb") as file:
             content = file.read(limit + 1)
         if len(content) > limit:

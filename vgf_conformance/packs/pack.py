@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ class Pack:
         self.manifest = self._read_manifest()
         self._require_members()
 
-    @property
+    @functools.cached_property
     def sha256(self) -> str:
         """The SHA-256 of the whole file."""
         return self._archive.whole_digest()

@@ -50,8 +50,7 @@ def run_on(
     resume: bool,
 ) -> bool:
     """As run_pack, on ``target``; ``described`` is the environment for the results."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; name a folder for the results")
+    _make(folder)
     done = _done(pack, folder, resume=resume)
     waiting = [case for case in cases if case.id_on(target.name) not in done]
     notes = [f"not run: {len(pack.manifest.cases) - len(cases)} other cases of the pack"]
@@ -65,6 +64,15 @@ def run_on(
     for path in write_reports(results, folder):
         print(path)
     return all(record.verdict is Verdict.PASS for record in results.records)
+
+
+def _make(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; name a folder for the results")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write results to {folder}: {error.strerror or error}") from error
 
 
 def _done(pack: Pack, folder: Path, *, resume: bool) -> set[str]:
