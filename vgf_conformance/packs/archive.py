@@ -46,13 +46,18 @@ _DAMAGE = (
 )
 
 
+def require_replaceable(path: Path) -> None:
+    """Raise UserError where ``path`` is something that a pack must not replace, before any work is done."""
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is no file that a pack could replace: name another")
+
+
 def write_archive(path: Path, manifest: bytes, members: Mapping[str, Path]) -> None:
     """Write ``path`` with the manifest first and the members, files by name, after it in order of names.
 
     An existing file is replaced once all is written. Raises UserError where that cannot be done.
     """
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path} is no file that a pack could replace: name another")
+    require_replaceable(path)
     temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.formats.vgf import Vgf, read_vgf
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache, default_folder
-from vgf_conformance.packs.archive import write_archive
+from vgf_conformance.packs.archive import require_replaceable, write_archive
 from vgf_conformance.packs.arrays import npy
 from vgf_conformance.packs.manifest import (
     Call,
@@ -94,6 +94,7 @@ def build_pack(suites: Sequence[Path], tier: str, output: Path, say: Callable[[s
     ``say`` is told of progress. Raises UserError for a suite that cannot be read, one without a case for
     the pack, and where ``output`` cannot be written.
     """
+    require_replaceable(output)
     plan, left_out = _planned([*_suite_files(suites)], tier)
     reference = reference_target()
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
