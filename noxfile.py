@@ -83,6 +83,15 @@ def sensitivity(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none", default=False)
+def pack(session: nox.Session) -> None:
+    """Build the golden pack of every tier: build/full.zip, or what ``-- -o FILE`` names."""
+    install_stack(session)
+    suites = ("suites/operators", "suites/programs", "suites/models")
+    options = session.posargs or ["-o", "build/full.zip"]
+    run(session, "vgf-conformance", "pack", "build", *suites, "--tier", "all", *options)
+
+
+@nox.session(venv_backend="none", default=False)
 def agreement(session: nox.Session) -> None:
     """Hold our comparison against the verifier of tosa-tools, on results planted around each bound."""
     install_stack(session)

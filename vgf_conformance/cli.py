@@ -17,6 +17,7 @@ from vgf_conformance.quiet import quiet
 from vgf_conformance.vocabulary import (
     SCHEMES,
     TARGETS,
+    TIERS,
     Finding,
     Profile,
     Stage,
@@ -70,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_extract(commands)
     _add_report(commands)
     _add_compare(commands)
+    _add_pack(commands)
     return parser
 
 
@@ -115,10 +117,14 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.set_defaults(command=_check)
 
 
-def _add_driver_and_seed(command: argparse.ArgumentParser) -> None:
+def _add_driver(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
     )
+
+
+def _add_driver_and_seed(command: argparse.ArgumentParser) -> None:
+    _add_driver(command)
     command.add_argument(
         "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
     )
@@ -217,6 +223,62 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     compare.add_argument("old", metavar="OLD", type=Path)
     compare.add_argument("new", metavar="NEW", type=Path)
     compare.set_defaults(command=_compare)
+
+
+def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    pack = commands.add_parser(
+        "pack",
+        help="golden packs: frozen cases that run without PyTorch",
+        description="A pack is one file with lowered cases, their inputs and what to expect of a driver.",
+    )
+    actions = pack.add_subparsers(required=True, metavar="ACTION")
+    build = actions.add_parser("build", help="make a pack of suites (needs PyTorch)")
+    build.add_argument(
+        "suites", nargs="+", metavar="SUITE", type=Path, help="a suite file, or a folder of them"
+    )
+    build.add_argument("-o", "--output", metavar="FILE.zip", type=Path, required=True)
+    build.add_argument("--tier", choices=TIERS, default="smoke", help="how much to pack (default: smoke)")
+    build.set_defaults(command=_pack_build)
+    run = actions.add_parser(
+        "run",
+        help="run a pack on a Vulkan driver and judge it",
+        description="Runs every case of the pack and writes records and reports. Exit status: 0 all pass, "
+        "1 some do not, 2 bad input.",
+    )
+    run.add_argument("file", metavar="FILE.zip", type=Path)
+    _add_driver(run)
+    run.add_argument(
+        "-o", "--output", metavar="RESULTS", type=Path, required=True, help="folder of records and reports"
+    )
+    run.add_argument(
+        "-k",
+        dest="words",
+        metavar="WORDS",
+        default="",
+        help="only cases whose ids contain all of these words",
+    )
+    run.add_argument(
+        "--resume",
+        action="store_true",
+        help="keep the records that RESULTS holds and run only what is missing",
+    )
+    run.set_defaults(command=_pack_run)
+    verify = actions.add_parser(
+        "verify",
+        help="check a pack, or judge outputs that a device gave for it",
+        description="Checks the manifest and every hash. With --outputs, judges the outputs in a folder that "
+        "`pack unpack` made and a scenario runner ran in. Exit status: 0 sound (and all pass), 1 some "
+        "outputs do not pass, 2 bad input.",
+    )
+    verify.add_argument("file", metavar="FILE.zip", type=Path)
+    verify.add_argument(
+        "--outputs", metavar="DIR", type=Path, help="the folder that came back from the device"
+    )
+    verify.set_defaults(command=_pack_verify)
+    unpack = actions.add_parser("unpack", help="lay a pack out for the stand-alone scenario runner")
+    unpack.add_argument("file", metavar="FILE.zip", type=Path)
+    unpack.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    unpack.set_defaults(command=_pack_unpack)
 
 
 def _doctor(parsed: argparse.Namespace) -> int:
@@ -358,6 +420,55 @@ def _compare(parsed: argparse.Namespace) -> int:
     comparison = compare_runs(read_results([parsed.old]), read_results([parsed.new]))
     print(compare_table(comparison))
     return EXIT_FAIL if comparison.worse else EXIT_PASS
+
+
+def _pack_build(parsed: argparse.Namespace) -> int:
+    _require_lowering()
+    with quiet():
+        from vgf_conformance.packs.build import build_pack
+
+    def say(text: str) -> None:
+        print(f"pack: {text}", file=sys.stderr, flush=True)
+
+    manifest = build_pack(parsed.suites, parsed.tier, parsed.output, say)
+    print(f"{parsed.output}: {len(manifest.cases)} cases, {len(manifest.left_out)} left out")
+    return EXIT_PASS
+
+
+def _pack_run(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.packs.pack import open_pack
+    from vgf_conformance.packs.session import run_pack
+
+    with open_pack(parsed.file) as pack:
+        passed = run_pack(pack, parsed.words.split(), parsed.driver, parsed.output, resume=parsed.resume)
+    return EXIT_PASS if passed else EXIT_FAIL
+
+
+def _pack_verify(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.packs.folder import judge_outputs
+    from vgf_conformance.packs.pack import open_pack
+    from vgf_conformance.report import summary_table
+    from vgf_conformance.results.merge import Results
+
+    with open_pack(parsed.file) as pack:
+        pack.verify()
+        print(pack.summary())
+        if parsed.outputs is None:
+            return EXIT_PASS
+        records = judge_outputs(pack, parsed.outputs)
+    print(summary_table(Results(records=records)))
+    return EXIT_PASS if all(record.verdict is Verdict.PASS for record in records) else EXIT_FAIL
+
+
+def _pack_unpack(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.packs.folder import unpack
+    from vgf_conformance.packs.pack import open_pack
+
+    with open_pack(parsed.file) as pack:
+        pack.verify()
+        unpack(pack, parsed.output)
+    print(f"{parsed.output}: see README.txt there")
+    return EXIT_PASS
 
 
 if __name__ == "__main__":

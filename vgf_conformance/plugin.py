@@ -27,6 +27,7 @@ from vgf_conformance.results.store import ResultsWriter, read_results, results_f
 from vgf_conformance.vocabulary import (
     SCHEMES,
     TARGETS,
+    TIERS,
     Profile,
     UserError,
     known_scheme,
@@ -34,7 +35,6 @@ from vgf_conformance.vocabulary import (
     positive_seconds,
 )
 
-TIERS = ("smoke", "nightly", "all")
 SUITES = "suites"
 EXPECTATIONS = Path("golden") / "expectations"
 BASELINES = Path("golden") / "baselines"

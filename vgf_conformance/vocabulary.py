@@ -66,6 +66,9 @@ TARGETS: dict[str, str] = {
     "emulation": "the ML emulation layers over a Vulkan driver",
 }
 
+#: When a case runs; ``all`` is both.
+TIERS = ("smoke", "nightly", "all")
+
 _PROFILE = re.compile(r"(?:TOSA-(?P<version>1\.\d+)\+)?(?P<parts>(?:FP|INT)(?:\+[A-Za-z0-9]+)*)")
 
 

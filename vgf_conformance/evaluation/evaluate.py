@@ -301,15 +301,9 @@ def _is_invalid(failure: TargetFailure | None) -> bool:
 def _call_faults(prepared: Prepared, call: Call) -> list[Fault]:
     """Outputs that the device left unwritten, or gave differently the second time."""
     name = prepared.artifact.delegates[call.delegate].name
-    faults = []
-    for output, count in call.outputs.unwritten.items():
-        total = call.outputs.arrays[output].size
-        message = f"{name}, output {output}: {count} of {total} elements were never written"
-        faults.append(Fault(Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN, message))
-    for output in call.outputs.unrepeatable:
-        message = f"{name}, output {output}: two runs on the same inputs differ"
-        faults.append(Fault(Verdict.FAIL, Stage.RUN, Finding.UNREPEATABLE, message))
-    return faults
+    return [
+        Fault(Verdict.FAIL, Stage.RUN, finding, f"{name}, {text}") for finding, text in call.outputs.faults()
+    ]
 
 
 def _reported_outputs(prepared: Prepared, walk: Walk, target: str) -> list[Comparison]:

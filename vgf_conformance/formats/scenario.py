@@ -38,11 +38,18 @@ def write_scenario(folder: Path, vgf: bytes, inputs: Sequence[NDArray[Any]]) -> 
     ``inputs`` are in the VGF's order and shapes; the outputs will be ``output0.npy`` ... Raises
     KeyError for a dtype that no Vulkan format holds.
     """
-    read = read_vgf(vgf)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "graph.vgf").write_bytes(vgf)
     for number, array in enumerate(inputs):
         np.save(folder / f"input{number}.npy", plain(array), allow_pickle=False)
+    path = folder / "scenario.json"
+    path.write_text(scenario(vgf), encoding="utf-8")
+    return path
+
+
+def scenario(vgf: bytes) -> str:
+    """The text of ``scenario.json`` for a VGF; raises KeyError for a dtype that no Vulkan format holds."""
+    read = read_vgf(vgf)
     tensors = [
         *(_tensor(f"input{number}", tensor, "readonly") for number, (_, tensor) in enumerate(read.inputs)),
         *(_tensor(f"output{number}", tensor, "writeonly") for number, (_, tensor) in enumerate(read.outputs)),
@@ -52,13 +59,11 @@ def write_scenario(folder: Path, vgf: bytes, inputs: Sequence[NDArray[Any]]) -> 
         {"set": 0, "id": slot, "resource_ref": tensor["tensor"]["uid"]}
         for (slot, _), tensor in zip(slots, tensors, strict=True)
     ]
-    scenario = {
+    document = {
         "commands": [{"dispatch_graph": {"graph_ref": "graph", "bindings": bindings}}],
         "resources": [{"graph": {"uid": "graph", "src": "graph.vgf"}}, *tensors],
     }
-    path = folder / "scenario.json"
-    path.write_text(json.dumps(scenario, indent=2) + "\n", encoding="utf-8")
-    return path
+    return json.dumps(document, indent=2) + "\n"
 
 
 def plain(array: NDArray[Any]) -> NDArray[Any]:
@@ -66,7 +71,8 @@ def plain(array: NDArray[Any]) -> NDArray[Any]:
 
     That is numpy's files, and the scenario runner's binding.
     """
-    return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
+    # 2 is for types of other packages; a copy of numpy's own, as pickling makes one, has 0 and not 1.
+    return array if array.dtype.isbuiltin != 2 else array.view(f"u{array.dtype.itemsize}")
 
 
 def _tensor(name: str, tensor: VgfTensor, access: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -27,6 +27,14 @@ class Outputs:
     arrays: list[Array]
     unwritten: dict[int, int] = field(default_factory=dict)
     unrepeatable: list[int] = field(default_factory=list)
+
+    def faults(self) -> Iterator[tuple[Finding, str]]:
+        """What makes the run a failure whatever its numbers are, as finding and message."""
+        for output, count in self.unwritten.items():
+            total = self.arrays[output].size
+            yield Finding.UNWRITTEN, f"output {output}: {count} of {total} elements were never written"
+        for output in self.unrepeatable:
+            yield Finding.UNREPEATABLE, f"output {output}: two runs on the same inputs differ"
 
 
 class TargetFailure(Exception):

@@ -94,7 +94,7 @@ def _saved(array: NDArray[Any]) -> bytes:
     """The array as a ``.npy`` file; narrow floats as ``<V2``, which is how the program knows them."""
     array = np.asarray(array, order="C")
     file = io.BytesIO()
-    if array.dtype.isbuiltin == 1:
+    if array.dtype.isbuiltin != 2:  # as in formats.scenario.plain
         np.save(file, array)
         return file.getvalue()
     header = {"descr": f"<V{array.dtype.itemsize}", "fortran_order": False, "shape": array.shape}

@@ -259,12 +259,8 @@ def _words(comparison: Comparison | None) -> str:
 
 def _unsteady(outputs: Outputs) -> Fault | None:
     """Outputs that the target left unwritten, or gave differently the second time."""
-    for number, count in outputs.unwritten.items():
-        message = f"output {number}: {count} of {outputs.arrays[number].size} elements were never written"
-        return Fault(Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN, message)
-    for number in outputs.unrepeatable:
-        message = f"output {number}: two runs on the same inputs differ"
-        return Fault(Verdict.FAIL, Stage.RUN, Finding.UNREPEATABLE, message)
+    for finding, message in outputs.faults():
+        return Fault(Verdict.FAIL, Stage.RUN, finding, message)
     return None
 
 

@@ -1,0 +1,1 @@
+"""Golden packs: frozen cases in one file. Only building one needs PyTorch."""

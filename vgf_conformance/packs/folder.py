@@ -1,0 +1,143 @@
+"""A pack as folders that the stand-alone scenario runner runs on any device, and the outputs brought back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.packs.arrays import HEADER_LIMIT, read_npy
+from vgf_conformance.packs.manifest import Call, PackedCase
+from vgf_conformance.packs.pack import Array, Pack
+from vgf_conformance.packs.run import run_case
+from vgf_conformance.results.record import Record
+from vgf_conformance.targets.base import Outputs, TargetFailure
+from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
+
+#: The target's word in records of outputs that were brought back: nobody here saw what made them.
+DEVICE = "device"
+
+_README = """\
+{cases} cases of the golden pack {name} (SHA-256 {sha256}).
+
+One folder for each case, and in it call0, call1 ... for each call of a compiled graph:
+
+    scenario.json    for the ML SDK's stand-alone scenario runner
+    graph.vgf        what it runs
+    input*.npy       the inputs, in memory order
+    expected*.npy    what the TOSA reference model gives
+    exact*.npy       the same in fp64
+    graph.tosa       the graph as TOSA, by which results are judged
+
+On the device, with the emulation layers where the driver lacks VK_ARM_tensors or VK_ARM_data_graph:
+
+    for call in */call*; do
+        (cd "$call" && scenario_runner --scenario scenario.json --output .) || echo "failed: $call"
+    done
+
+leaves output0.npy, output1.npy ... in each call's folder. Bring this folder back, or those files alone in
+their folders, and have them judged:
+
+    vgf-conformance pack verify {name} --outputs {folder}
+
+bfloat16 is stored as uint16, fp8 as uint8.
+"""
+
+
+def unpack(pack: Pack, folder: Path) -> None:
+    """Write the pack into ``folder``, which must be empty or not exist; raises UserError.
+
+    No name of a file comes from the pack as it is: see ``PackedCase.folder``.
+    """
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UserError(f"{folder} exists and is not an empty folder: name another")
+        for case in pack.manifest.cases:
+            for number, call in enumerate(case.calls):
+                target = _call_folder(folder, case, number)
+                target.mkdir(parents=True)
+                for name, member in _files(call):
+                    (target / name).write_bytes(pack.content(member))
+        text = _README.format(
+            cases=len(pack.manifest.cases), name=pack.path.name, sha256=pack.sha256, folder=folder.name
+        )
+        (folder / "README.txt").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror or error}") from error
+
+
+def _files(call: Call) -> Iterator[tuple[str, str]]:
+    """The files of a call's folder, each with its member."""
+    yield from (("scenario.json", call.scenario), ("graph.vgf", call.vgf), ("graph.tosa", call.tosa))
+    for number, array in enumerate(call.inputs):
+        yield f"input{number}.npy", array.member
+    for number, output in enumerate(call.outputs):
+        yield f"expected{number}.npy", output.array.member
+        if output.exact is not None:
+            yield f"exact{number}.npy", output.exact.member
+
+
+def _call_folder(folder: Path, case: PackedCase, number: int) -> Path:
+    return folder / case.folder / f"call{number}"
+
+
+def judge_outputs(pack: Pack, folder: Path) -> list[Record]:
+    """A record for each case, of the outputs in an unpacked folder; a missing output is a failure.
+
+    Raises UserError where the folder is none of this pack's, or an output is no ``.npy`` of numbers.
+    """
+    if not any((folder / case.folder).is_dir() for case in pack.manifest.cases):
+        raise UserError(f"{folder}: no folder of a case of {pack.path}; see vgf-conformance pack unpack")
+    return [run_case(pack, case, _BroughtBack(folder, case)) for case in pack.manifest.cases]
+
+
+class _BroughtBack:
+    """A Target that ran already: it gives the outputs that lie in a case's folder."""
+
+    name = DEVICE
+    driver = ""
+
+    def __init__(self, folder: Path, case: PackedCase) -> None:
+        self._folder = folder
+        self._case = case
+
+    def load(self, delegates: Sequence[Delegate]) -> None:
+        """Nothing is built."""
+
+    def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
+        """The outputs of call ``index``; raises TargetFailure where one is missing."""
+        folder = _call_folder(self._folder, self._case, index)
+        outputs = self._case.calls[index].outputs
+        return Outputs(
+            [
+                _output(folder / f"output{number}.npy", number, output.array.shape)
+                for number, output in enumerate(outputs)
+            ]
+        )
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+
+def _output(path: Path, number: int, shape: tuple[int, ...]) -> Array:
+    try:
+        # Eight bytes is the widest element that a device gives.
+        limit = HEADER_LIMIT + 8 * max(1, math.prod(shape))
+        # A pipe would be waited for.
+        if path.exists() and not path.is_file():
+            raise ValueError("is not a file")
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise ValueError(f"is larger than an output of shape {list(shape)} can be")
+        array = read_npy(content)
+    except FileNotFoundError:
+        message = f"output {number} is missing: {path.parent.parent.name}/{path.parent.name}/{path.name}"
+        raise TargetFailure(Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN, message) from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from error
+    # A VGF has a rank-0 tensor as one of shape [1].
+    return array.reshape(shape) if array.size == 1 and set(shape) <= {1} else array

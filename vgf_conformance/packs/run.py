@@ -1,0 +1,117 @@
+"""Runs the cases of a pack on a target and judges them, without PyTorch."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+
+from vgf_conformance.comparison.device import judge_device
+from vgf_conformance.packs.manifest import PackedCase
+from vgf_conformance.packs.pack import LoadedCall, Pack
+from vgf_conformance.results.record import Comparison, DelegateFacts, Record
+from vgf_conformance.targets.base import Outputs, Target, TargetFailure
+from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
+
+
+def run_cases(pack: Pack, cases: Sequence[PackedCase], target: Target) -> Iterator[Record]:
+    """A record for each case, as it comes; raises UserError where the pack is not what it should be."""
+    for case in cases:
+        yield run_case(pack, case, target)
+
+
+def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
+    """Run each delegate call of ``case`` on the inputs in the pack; every fault ends up in the record.
+
+    As in the suites, a call that gives no outputs ends the case, and what a run leaves unwritten or does
+    otherwise the second time counts before its numbers.
+    """
+    record = _record(case, target)
+    calls = [pack.load(call) for call in case.calls]
+    record.delegates = [_facts(call) for call in calls]
+    faults: list[TargetFailure] = []
+    ended: list[TargetFailure] = []
+    target.load([call.delegate for call in calls])
+    try:
+        for number, call in enumerate(calls):
+            outputs = _timed(record, target, number, call)
+            faults += _unsteady(call, outputs)
+            record.comparisons += _judged(call, outputs, target.name)
+    except TargetFailure as failure:
+        ended = [failure]
+    except UserError:
+        raise
+    except Exception as error:  # one case must not take the run down
+        message = f"a fault of the harness, please report it: {type(error).__name__}: {error}"
+        log = traceback.format_exc()
+        ended = [TargetFailure(Verdict.ERROR, Stage.RUN, Finding.RAISED, message, log)]
+    wrong = [
+        TargetFailure(Verdict.FAIL, item.stage, Finding.WRONG, item.message)
+        for item in record.comparisons
+        if not item.passed
+    ]
+    for fault in [*faults, *ended, *wrong][:1]:
+        record.verdict, record.stage, record.finding = fault.verdict, fault.stage, fault.finding
+        record.message, record.log, record.unexpected = fault.message, fault.log, True
+        if case.known_failure:
+            note = f"the suite knows such a failure on the emulation layers: {case.known_failure}"
+            record.notes.append(note)
+    return record
+
+
+def _timed(record: Record, target: Target, number: int, call: LoadedCall) -> Outputs:
+    start = time.perf_counter()
+    try:
+        return target.run(number, call.inputs)
+    finally:
+        record.seconds["run"] = record.seconds.get("run", 0.0) + time.perf_counter() - start
+
+
+def _judged(call: LoadedCall, outputs: Outputs, target: str) -> list[Comparison]:
+    return judge_device(
+        call.graph,
+        call.inputs,
+        outputs.arrays,
+        call.expected,
+        target=target,
+        delegate=call.delegate.name,
+        precise=lambda: call.exact,
+    )
+
+
+def _unsteady(call: LoadedCall, outputs: Outputs) -> list[TargetFailure]:
+    return [
+        TargetFailure(Verdict.FAIL, Stage.RUN, finding, f"{call.delegate.name}, {text}")
+        for finding, text in outputs.faults()
+    ]
+
+
+def _record(case: PackedCase, target: Target) -> Record:
+    return Record(
+        id=case.id_on(target.name),
+        case=case.case,
+        sample=case.sample,
+        kind=case.kind,
+        suite=case.file,
+        profile=case.profile,
+        scheme=case.scheme,
+        target=target.name,
+        verdict=Verdict.PASS,
+        file=case.file,
+        operator=case.operator,
+        dtypes=list(case.dtypes),
+        tier=case.tier,
+        driver=target.driver,
+    )
+
+
+def _facts(call: LoadedCall) -> DelegateFacts:
+    delegate, graph = call.delegate, call.graph
+    return DelegateFacts(
+        delegate.name,
+        delegate.nodes,
+        graph.operator_counts(),
+        len(delegate.tosa),
+        len(delegate.vgf),
+        graph.operator_dtypes(),
+    )
