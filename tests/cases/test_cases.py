@@ -230,8 +230,9 @@ def test_the_smoke_tier_covers_what_it_promises() -> None:
 
 
 def test_every_sample_runs_eagerly_and_repeats() -> None:
+    """But for models, which may take training, minutes or packages of weights."""
     for file, cases in suites().items():
-        for case in cases:
+        for case in cases if not file.startswith("models/") else []:
             for item in case.samples:
                 one, other = subject_of(case, item, seed=3), subject_of(case, item, seed=3)
                 results = []
