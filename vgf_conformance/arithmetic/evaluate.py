@@ -84,8 +84,8 @@ class ArithmeticEvaluator:
         )
         target.load((delegate,))
         outputs = target.run(0, list(item.inputs))
-        if outputs.unwritten or outputs.unrepeatable:
-            return Answer("not written, or not the same twice", wrong=True)
+        for _, text in outputs.faults():
+            return Answer(text, wrong=True)
         return item.answer(outputs.arrays[0])
 
 

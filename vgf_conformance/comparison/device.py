@@ -7,6 +7,7 @@ reference must lie inside too, else bound or reference is off.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -121,10 +122,15 @@ class _Judge:
     ) -> None:
         self.graph = graph
         self.inputs = inputs
-        self.precise = precise
+        self._precise = precise
         self.version = bounds.version_of(graph.version)
         self.single = single_operator(graph)
         self.propagated: dict[str, Bounded] | None = None
+
+    @functools.cached_property
+    def exact(self) -> Sequence[Array] | None:
+        """All outputs in fp64, asked for once: they may take a run of the reference model's program."""
+        return self._precise()
 
     def opinion(self, index: int, actual: Array, reference: Array) -> _Opinion:
         tensor = self.graph.tensors[self.graph.outputs[index]]
@@ -135,8 +141,8 @@ class _Judge:
         if rule == "exact":
             return _verdict(rule, actual != reference, actual, reference, np.inf)
         if not rule.startswith("tosa"):
-            exact = self.precise()
-            return _by_signal(rule, tensor.dtype, actual, reference, None if exact is None else exact[index])
+            exact = self.exact[index] if tensor.dtype in bounds.FORMATS and self.exact is not None else None
+            return _by_signal(rule, tensor.dtype, actual, reference, exact)
         if tensor.dtype in bounds.FORMATS:
             return self._by_bound(rule, tensor, actual, reference)
         return _by_distance(rule, self._bounded(tensor), actual, reference)

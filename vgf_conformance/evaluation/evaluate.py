@@ -26,6 +26,7 @@ from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, whole
 from vgf_conformance.results.record import Comparison, DelegateFacts, Leftover, Record, Sensitivity
 from vgf_conformance.sensitivity.measure import measure
+from vgf_conformance.targets import toolkit
 from vgf_conformance.targets.base import Array, Target, TargetFailure
 from vgf_conformance.targets.precise import PreciseFailure, precise_results
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
@@ -246,7 +247,7 @@ class Evaluator:
     def _precise(self, prepared: Prepared, call: Call) -> list[Array] | None:
         """A call's outputs in fp64, remembered beside the artifact; None where there are none."""
         graph, tosa = prepared.graphs[call.delegate], prepared.artifact.delegates[call.delegate].tosa
-        digest = hashlib.sha256(tosa)
+        digest = hashlib.sha256(f"fp64 {toolkit.version()}".encode() + tosa)
         for array in call.inputs:
             digest.update(array.tobytes())
         key = digest.hexdigest()
