@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -25,6 +26,11 @@ def test_two_builds_are_the_same_bytes_without_anything_kept_from_the_first(
     monkeypatch.setenv("VGF_CONFORMANCE_CACHE", str(tmp_path / "cache"))
     build_pack([suite.parent], "smoke", tmp_path / "again.zip", say=lambda text: None)
     assert (tmp_path / "again.zip").read_bytes() == small.read_bytes()
+
+
+def test_building_leaves_no_suite_among_the_modules(small: Path) -> None:
+    assert small.is_file()
+    assert "suites.operators.test_small" not in sys.modules
 
 
 def test_the_manifest_says_what_is_there(pack: Pack) -> None:

@@ -168,18 +168,26 @@ def _root(path: Path) -> Path:
 
 
 def _imported(path: Path, file: str) -> ModuleType:
-    """The suite's module, under the name that pytest gives it."""
+    """The suite's module, under the name that pytest gives it.
+
+    It is registered while it is executed only: another project's suite may be called the same.
+    """
     name = ".".join([_SUITES, *Path(file).with_suffix("").parts])
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(name)
     sys.modules[name] = module
     try:
         with quiet():
             spec.loader.exec_module(module)
     except Exception as error:
         raise UserError(f"{path}: importing it raises {type(error).__name__}: {_line(str(error))}") from error
+    finally:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
     return module
 
 
