@@ -7,6 +7,7 @@ a scalar field has none, so that a new operator's attributes need no code here.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import re
@@ -184,12 +185,19 @@ def _attributes(item: Any) -> dict[str, Any]:
         return {}
     table = schema(kind)()
     table.Init(item.Attribute().Bytes, item.Attribute().Pos)
-    methods = {name for name in dir(table) if re.fullmatch(r"[A-Z]\w*", name) and name != "Init"}
+    scalars, vectors = _fields(kind)
+    found = {_snake(name): _scalar(_snake(name), getattr(table, name)()) for name in scalars}
+    return found | {_snake(name): _vector(_snake(name), table, name) for name in vectors}
+
+
+@functools.cache
+def _fields(kind: str) -> tuple[list[str], list[str]]:
+    """The accessors of a table's scalars, and of its vectors."""
+    methods = {name for name in dir(schema(kind)) if re.fullmatch(r"[A-Z]\w*", name) and name != "Init"}
     vectors = {name.removesuffix("AsNumpy") for name in methods if name.endswith("AsNumpy")}
     helpers = {name + end for name in vectors for end in ("AsNumpy", "Length", "IsNone")}
     scalars = {name for name in methods - vectors - helpers if not name.startswith(("GetRootAs", kind))}
-    found = {_snake(name): _scalar(_snake(name), getattr(table, name)()) for name in sorted(scalars)}
-    return found | {_snake(name): _vector(_snake(name), table, name) for name in sorted(vectors)}
+    return sorted(scalars), sorted(vectors)
 
 
 def _scalar(name: str, value: Any) -> Any:
@@ -206,6 +214,7 @@ def _vector(name: str, table: Any, method: str) -> Any:
     return values if values.dtype == np.uint8 else tuple(int(value) for value in values)
 
 
+@functools.cache
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
@@ -239,6 +248,7 @@ def _dtype(number: int) -> str:
     return DTYPES.get(name, name.lower())
 
 
+@functools.cache
 def _member(enumeration: str, number: int) -> str:
     for name, value in vars(schema(enumeration)).items():
         if value == number and not name.startswith("_"):
@@ -246,6 +256,7 @@ def _member(enumeration: str, number: int) -> str:
     raise ValueError(f"{number} is no {enumeration}")
 
 
+@functools.cache
 def schema(table: str) -> Any:
     """The accessor class, or the enumeration, of that name."""
     return getattr(importlib.import_module(f"tosa.{table}"), table)

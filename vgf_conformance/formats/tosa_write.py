@@ -7,6 +7,7 @@ code of its own, as they are read. (tosa-tools' own serializer cannot make attri
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -126,6 +127,7 @@ def encode(data: NDArray[Any], dtype: str) -> bytes:
     return np.ascontiguousarray(data, storage(dtype)).tobytes()
 
 
+@functools.cache
 def _attribute_kind(operator: str) -> str:
     """``CONV2D`` has a ``Conv2dAttribute``: the union's member with the same letters."""
     wanted = f"{operator.replace('_', '')}attribute".lower()
@@ -135,11 +137,13 @@ def _attribute_kind(operator: str) -> str:
     raise ValueError(f"{operator} is no TOSA operator")
 
 
+@functools.cache
 def _dtype_number(dtype: str) -> int:
     names = {ours: theirs for theirs, ours in DTYPES.items()}
     return _number("DType", names.get(dtype, dtype.upper()))
 
 
+@functools.cache
 def _number(enumeration: str, member: str) -> int:
     value = vars(schema(enumeration)).get(member)
     if not isinstance(value, int):
@@ -150,16 +154,23 @@ def _number(enumeration: str, member: str) -> int:
 def _table(builder: Any, kind: str, **fields: Any) -> int:
     """Write a table; offsets of what it refers to and plain numbers are given by field."""
     module = importlib.import_module(f"tosa.{kind}")
-    adders = {_plain(name): function for name, function in vars(module).items() if name.startswith("Add")}
+    adders = _adders(kind)
     module.Start(builder)
     for name, value in fields.items():
-        adder: Callable[[Any, Any], None] | None = adders.get(_plain(f"Add{name}"))
+        adder = adders.get(_plain(f"Add{name}"))
         if adder is None:
             raise ValueError(f"TOSA's {kind} has no field {name}")
         adder(builder, value)
     return int(module.End(builder))
 
 
+@functools.cache
+def _adders(kind: str) -> dict[str, Callable[[Any, Any], None]]:
+    module = importlib.import_module(f"tosa.{kind}")
+    return {_plain(name): function for name, function in vars(module).items() if name.startswith("Add")}
+
+
+@functools.cache
 def _plain(name: str) -> str:
     return re.sub("_", "", name).lower()
 
