@@ -6,7 +6,16 @@ from torch.nn import functional as F
 
 from suites.models import digits
 from suites.models.packages import file_of
-from vgf_conformance.cases.case import FLOATING_ONLY, About, Budget, Inputs, model, sample
+from vgf_conformance.cases.case import (
+    FLOATING_ONLY,
+    QUANTISED,
+    SEPARATE,
+    About,
+    Budget,
+    Inputs,
+    model,
+    sample,
+)
 from vgf_conformance.cases.inputs import Draw, integers, normal
 from vgf_conformance.cases.task import COSINE, Example, Task
 from vgf_conformance.cases.weights import with_drawn_norms
@@ -68,7 +77,11 @@ class DigitsTransformer(nn.Module):
 
 attention_block = model(
     lambda: with_drawn_norms(AttentionBlock()),
-    [sample("five_tokens", normal(1, 5, 8)), sample("loud_tokens", normal(1, 5, 8, scale=3.0))],
+    [
+        sample("five_tokens", normal(1, 5, 8), configurations=SEPARATE),
+        # Softmax, GELU and layer norm become many integer operators, slow to lower.
+        sample("loud_tokens", normal(1, 5, 8, scale=3.0), tier="nightly"),
+    ],
     about=SEEDED,
     budget=Budget(15.0, "int8 layers in a row on seeded weights: 33 dB and more were measured"),
 )
@@ -77,13 +90,7 @@ digits_vit = model(
     digits.recogniser(DigitsTransformer),
     [
         sample("digits", digits.images(), configurations=FLOATING_ONLY),
-        # Softmax, GELU and layer norm become many integer operators, slow to lower.
-        sample(
-            "quantised_digits",
-            digits.images(),
-            configurations=(("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc")),
-            tier="nightly",
-        ),
+        sample("quantised_digits", digits.images(), configurations=QUANTISED, tier="nightly"),
     ],
     about=digits.ABOUT,
     task=digits.RECOGNITION,

@@ -11,6 +11,7 @@ from suites.models import sounds
 from suites.models.packages import file_of, weights
 from vgf_conformance.cases.case import (
     FLOATING_ONLY,
+    MIXED,
     SEPARATE,
     About,
     Budget,
@@ -70,9 +71,14 @@ def _chunks() -> list[Inputs]:
     return list(seen)
 
 
+_drawn_chunk = (normal(1, CHUNK + CONTEXT, scale=0.1), normal(2, 1, 128, scale=0.3))
+
 silero_vad = model(
     voice_detector,
-    [sample("chunk", normal(1, CHUNK + CONTEXT, scale=0.1), normal(2, 1, 128, scale=0.3))],
+    [
+        sample("chunk", *_drawn_chunk, configurations=FLOATING_ONLY),
+        sample("quantised_chunk", *_drawn_chunk, configurations=(("INT", "a8w8-pc"),), tier="nightly"),
+    ],
     about=About("silero-vad", "MIT", "trained: silero-vad 6.2.3"),
     needs=("silero-vad==6.2.3",),
     task=Task(
@@ -82,7 +88,6 @@ silero_vad = model(
         "one chunk of 32 ms in ten may be called otherwise: a detector smooths over longer",
         run=stream,
     ),
-    configurations=SEPARATE,
     calibration=_chunks,
 )
 
@@ -170,7 +175,10 @@ def keyword_network() -> nn.Module:
 
 keyword_spotting = model(
     keyword_network,
-    [sample("spectrogram", normal(1, 1, 49, 10))],
+    [
+        sample("spectrogram", normal(1, 1, 49, 10), configurations=SEPARATE),
+        sample("spectrogram_mixed", normal(1, 1, 49, 10), configurations=MIXED, tier="nightly"),
+    ],
     about=About("executorch.examples.models.mlperf_tiny", "Apache-2.0", "drawn from the seed"),
     budget=Budget(20.0, "nine quantised layers on seeded weights: 45 dB were measured"),
 )

@@ -5,7 +5,17 @@ from torch import nn
 
 from suites.models import photos
 from suites.models.packages import file_of
-from vgf_conformance.cases.case import About, Budget, Inputs, model, sample
+from vgf_conformance.cases.case import (
+    FLOATING_ONLY,
+    MIXED,
+    QUANTISED,
+    SEPARATE,
+    About,
+    Budget,
+    Inputs,
+    model,
+    sample,
+)
 from vgf_conformance.cases.inputs import normal
 from vgf_conformance.cases.task import TOP_1_AGREEMENT, Example, Task
 from vgf_conformance.cases.weights import with_drawn_norms
@@ -27,14 +37,20 @@ def mobilenet_v1() -> nn.Module:
 
 residual_network = model(
     resnet8,
-    [sample("image", normal(1, 3, 32, 32))],
+    [
+        sample("image", normal(1, 3, 32, 32), configurations=SEPARATE),
+        sample("image_mixed", normal(1, 3, 32, 32), configurations=MIXED, tier="nightly"),
+    ],
     about=MLPERF,
     budget=Budget(20.0, "nine quantised layers on seeded weights: 44 dB were measured"),
 )
 
 mobile_network = model(
     mobilenet_v1,
-    [sample("image", normal(1, 3, 48, 48))],
+    [
+        sample("image", normal(1, 3, 48, 48), configurations=FLOATING_ONLY),
+        sample("quantised_image", normal(1, 3, 48, 48), configurations=QUANTISED, tier="nightly"),
+    ],
     about=MLPERF,
     budget=Budget(20.0, "27 quantised layers on seeded weights: 42 dB were measured"),
 )

@@ -7,7 +7,17 @@ from torch import nn
 
 from suites.models import photos
 from suites.models.packages import part, weights
-from vgf_conformance.cases.case import FLOATING_ONLY, About, Budget, Inputs, model, sample
+from vgf_conformance.cases.case import (
+    FLOATING_ONLY,
+    MIXED,
+    QUANTISED,
+    SEPARATE,
+    About,
+    Budget,
+    Inputs,
+    model,
+    sample,
+)
 from vgf_conformance.cases.inputs import normal
 from vgf_conformance.cases.task import Example, Metric, Outputs, Task
 
@@ -62,7 +72,10 @@ def trained(network: nn.Module, name: str) -> nn.Module:
 
 face_proposals = model(
     lambda: trained(ProposalNetwork(), "pnet"),
-    [sample("image", normal(1, 3, 24, 24, scale=0.5))],
+    [
+        sample("image", normal(1, 3, 24, 24, scale=0.5), configurations=SEPARATE),
+        sample("image_mixed", normal(1, 3, 24, 24, scale=0.5), configurations=MIXED, tier="nightly"),
+    ],
     about=MTCNN,
     needs=FACENET,
     budget=Budget(15.0, "PReLU becomes several integer operators: 25 dB and more were measured"),
@@ -70,7 +83,10 @@ face_proposals = model(
 
 face_refinement = model(
     lambda: trained(RefinementNetwork(), "rnet"),
-    [sample("crop", normal(1, 3, 24, 24, scale=0.5))],
+    [
+        sample("crop", normal(1, 3, 24, 24, scale=0.5), configurations=FLOATING_ONLY),
+        sample("quantised_crop", normal(1, 3, 24, 24, scale=0.5), configurations=QUANTISED, tier="nightly"),
+    ],
     about=MTCNN,
     needs=FACENET,
     budget=Budget(15.0, "PReLU becomes several integer operators: 25 dB and more were measured"),
@@ -113,7 +129,10 @@ def _is_text(outputs: Outputs, answer: torch.Tensor) -> torch.Tensor:
 
 text_line = model(
     line_classifier,
-    [sample("words", _text)],
+    [
+        sample("words", _text, configurations=SEPARATE),
+        sample("words_mixed", _text, configurations=MIXED, tier="nightly"),
+    ],
     about=LEGERE,
     needs=READING,
     task=Task(

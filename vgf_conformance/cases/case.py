@@ -25,6 +25,10 @@ FLOATING: tuple[Configuration, ...] = (("FP", "none"), ("INT", "a8w8-pc"), ("FP+
 #: As FLOATING, without FP+INT: for further samples of an operator that has some there, because each
 #: lowers to the graph of one of these.
 SEPARATE: tuple[Configuration, ...] = (("FP", "none"), ("INT", "a8w8-pc"))
+#: What SEPARATE leaves out, and what FLOATING_ONLY does: for nightly samples of models, which are slow to
+#: lower where they are quantised, and slowest with two profiles in one graph.
+MIXED: tuple[Configuration, ...] = (("FP+INT", "a8w8-pc"),)
+QUANTISED: tuple[Configuration, ...] = (("INT", "a8w8-pc"), *MIXED)
 #: As FLOATING, with the unquantised model in FP+INT too: for one sample or so in each area, because it
 #: lowers to the graph of FP.
 COMBINED: tuple[Configuration, ...] = (*FLOATING, ("FP+INT", "none"))
