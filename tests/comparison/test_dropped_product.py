@@ -1,4 +1,4 @@
-"""The suites' longest dot products on whole numbers: one product of 4608 left out is caught, wherever it is."""
+"""The suites' longest dot products on whole numbers: one product of 4608 left out is caught."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_dropped_product_is_caught(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_convolutions_sums_are_exact_too(dtype: str) -> None:
-    """What makes a dropped product visible: every sum, in any order, is a whole number that the type holds."""
+    """What makes a dropped product visible: every sum, in any order, is a number that the type holds."""
     (sample,) = (item for item in conv2d_exact_long.samples if item.name == dtype)
     (image,), layer = sample.inputs(seed=0), sample.module(seed=0)
     weight = layer.weight
