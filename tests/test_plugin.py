@@ -585,7 +585,7 @@ def test_sensitivity_is_measured_on_request(project: Project) -> None:
     (record,) = read_results([project.results]).records
     assert record.sensitivity is not None
     assert record.sensitivity.caught == record.sensitivity.faults > 3
-    assert "1 cases" in (project.results / "sensitivity.md").read_text()
+    assert "with 1 samples" in (project.results / "sensitivity.md").read_text()
 
 
 LACKING = """

@@ -83,6 +83,26 @@ def test_nan_made_finite_fails() -> None:
     assert "should be nan" in judged.message
 
 
+@pytest.mark.parametrize(
+    ("name", "at", "wrong"),
+    [
+        ("EXP", math.inf, 1.0),
+        ("EXP", 3e38, 1.0),
+        ("SIGMOID", math.inf, 0.0),
+        ("TANH", -math.inf, 0.0),
+        ("LOG", 0.0, 1.0),
+    ],
+)
+def test_a_limit_at_infinity_is_exact(name: str, at: float, wrong: float) -> None:
+    """The bound's formula is infinite there, but the specification's table says what the result is."""
+    inputs = [np.full((2, 8), at, np.float32)]
+    (expected,) = run(unary(name), *inputs)
+    assert judge(unary(name), inputs, expected)[0].passed
+    spoilt = expected.copy()
+    spoilt[1, 3] = wrong
+    assert judge(unary(name), inputs, spoilt)[0].passed is False
+
+
 def test_integers_are_exact() -> None:
     data = unary("BITWISE_NOT", "int8")
     x = RNG.integers(-128, 128, (2, 8)).astype(np.int8)

@@ -307,7 +307,31 @@ def test_sensitivity_is_reported_where_it_was_measured(tmp_path: Path) -> None:
         record(operator="aten.exp.default", sample="third"),
     )
     page = reports["sensitivity.md"]
-    assert "10 of 11 faults caught (90.9 %) in 2 cases; 3 more changed nothing" in page
+    assert "10 of 11 faults caught (90.9 %) with 2 samples: 10 by the very sample" in page
+    assert "3 more changed nothing" in page
     assert re.search(r"aten\.add\.Tensor .*\| 2 +\| 11 +\| 10 +\| 90\.9 % +\| 3", page)
     assert "one element zeroed in output 0: within the tolerance" in page
     assert "aten.exp.default" not in page
+
+
+def test_a_fault_that_another_sample_of_the_case_catches_is_caught(tmp_path: Path) -> None:
+    """Where its graph has the same operators, but for those that come with a sample's shapes."""
+
+    def made(sample: str, operators: dict[str, int], sensitivity: Sensitivity) -> Record:
+        delegate = DelegateFacts("tag0", 1, operators, 10, 10, {})
+        return record(sample=sample, delegates=[delegate], sensitivity=sensitivity)
+
+    reach = "FLOOR made CEIL (FLOOR 1): the sample's values do not reach it"
+    output = "one element zeroed in output 0: within the tolerance"
+    page = written(
+        tmp_path,
+        made("small", {"FLOOR": 1}, Sensitivity(3, 0, 1, [reach, output])),
+        made("large", {"FLOOR": 1, "RESHAPE": 2}, Sensitivity(2, 0, 2, [], ["FLOOR made CEIL (FLOOR 1)"])),
+        made("other", {"FLOOR": 2}, Sensitivity(2, 0, 1, [reach])),
+    )["sensitivity.md"]
+    assert "5 of 7 faults caught" in page
+    assert "4 by the very sample" in page
+    survivors = page.partition("## Survivors")[2]
+    assert survivors.count("FLOOR made CEIL") == 1
+    assert "other" in survivors
+    assert "small" in survivors

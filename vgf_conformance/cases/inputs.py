@@ -69,6 +69,18 @@ def uniform(*shape: int, low: float = 0.0, high: float = 1.0, dtype: torch.dtype
     return Tensor(shape, fill, dtype)
 
 
+def ramp(*shape: int, low: float, high: float) -> Tensor:
+    """Evenly spaced values from ``low`` to ``high``, both included.
+
+    Calibrated on them, 256 or more reach every code of int8, and some 1000 both sides of every rounding.
+    """
+
+    def fill(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+        return torch.linspace(low, high, math.prod(size), dtype=torch.float64).reshape(size)
+
+    return Tensor(shape, fill, torch.float32)
+
+
 def integers(*shape: int, low: int, high: int, dtype: torch.dtype = torch.int32) -> Tensor:
     """Uniformly distributed integers in [low, high)."""
 

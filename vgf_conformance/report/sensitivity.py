@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from vgf_conformance.report import markdown
 from vgf_conformance.report.tally import grouped, percent, row_name
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record, Sensitivity
 
-HEADERS = ["operator", "profile", "scheme", "dtypes", "cases", "faults", "caught", "share", "equivalent"]
+HEADERS = ["operator", "profile", "scheme", "dtypes", "samples", "faults", "caught", "share", "equivalent"]
+
+#: Operators that come with a sample's shapes: graphs that differ in these alone have the same faults.
+_LAYOUT = frozenset({"CONST", "CONST_SHAPE", "RESHAPE", "TRANSPOSE"})
 
 
 def has_sensitivity(results: Results) -> bool:
@@ -18,45 +22,89 @@ def has_sensitivity(results: Results) -> bool:
 
 
 def sensitivity_report(results: Results) -> str:
-    """The report as Markdown: by operator, profile, scheme and dtype, then every survivor."""
+    """The report as Markdown: by operator, profile, scheme and dtype, then every survivor.
+
+    A fault of the graph counts as caught where another sample of the same case catches it, in a graph of
+    the same operators: a case is tested by all its samples.
+    """
     measured = [record for record in results.records if record.sensitivity]
+    missed = _missed(measured)
     groups = grouped(
         measured, lambda item: (row_name(item), item.profile, item.scheme, ", ".join(item.dtypes))
     )
-    rows = [[*key, len(records), *_figures(_sum(records))] for key, records in sorted(groups.items())]
-    total = _sum(measured)
+    rows = [
+        [*key, len(records), *_figures(_sum(records), _count(records, missed))]
+        for key, records in sorted(groups.items())
+    ]
+    total, left = _sum(measured), _count(measured, missed)
     summary = (
-        f"{total.caught} of {total.faults} faults caught ({percent(_share(total))}) in {len(measured)} "
-        f"cases; {total.equivalent} more changed nothing and do not count."
+        f"{total.faults - left} of {total.faults} faults caught ({percent(_share(total, left))}) with "
+        f"{len(measured)} samples: {total.caught} by the very sample in whose result or graph they are, the "
+        f"others by another sample of its case. {total.equivalent} more changed nothing and do not count."
     )
     return markdown.document(
         "Sensitivity",
         ("Summary", summary),
         ("By operator", markdown.table(rows, HEADERS)),
-        ("Survivors", _survivors(measured)),
+        ("Survivors", _survivors(missed)),
     )
 
 
-def _sum(records: list[Record]) -> Sensitivity:
+Missed = Sequence[tuple[Record, str]]
+
+
+def _missed(measured: Sequence[Record]) -> Missed:
+    """The survivors that no sample of their case catches, each with its record."""
+    missed = []
+    for records in grouped(measured, _graph_of).values():
+        caught = {name for record in records for name in _of(record).mutants}
+        missed += [
+            (record, text)
+            for record in records
+            for text in _of(record).survivors
+            if text.partition(": ")[0] not in caught
+        ]
+    return missed
+
+
+def _graph_of(record: Record) -> tuple[object, ...]:
+    """Samples of one case whose delegates compute with the same operators."""
+    operators = tuple(
+        tuple(sorted(item for item in delegate.tosa_operators.items() if item[0] not in _LAYOUT))
+        for delegate in record.delegates
+    )
+    return (record.suite_file, record.case, record.profile, record.scheme, operators)
+
+
+def _of(record: Record) -> Sensitivity:
+    assert record.sensitivity is not None
+    return record.sensitivity
+
+
+def _sum(records: Sequence[Record]) -> Sensitivity:
     total = Sensitivity()
     for record in records:
-        if record.sensitivity:
-            total.add(record.sensitivity)
+        total.add(_of(record))
     return total
 
 
-def _figures(found: Sensitivity) -> list[object]:
-    return [found.faults, found.caught, percent(_share(found)), found.equivalent]
+def _count(records: Sequence[Record], missed: Missed) -> int:
+    """How many of ``missed`` are of these records."""
+    ids = {record.id for record in records}
+    return sum(record.id in ids for record, _ in missed)
 
 
-def _share(found: Sensitivity) -> float | None:
-    return found.caught / found.faults if found.faults else None
+def _figures(found: Sensitivity, left: int) -> list[object]:
+    return [found.faults, found.faults - left, percent(_share(found, left)), found.equivalent]
 
 
-def _survivors(records: list[Record]) -> str:
+def _share(found: Sensitivity, left: int) -> float | None:
+    return (found.faults - left) / found.faults if found.faults else None
+
+
+def _survivors(missed: Missed) -> str:
     """Each survivor with its case, those of one case and kind together."""
-    rows = []
-    for record in records:
-        for text, count in Counter(record.sensitivity.survivors if record.sensitivity else []).items():
-            rows.append([record.name, text, count])
+    rows = [
+        [name, text, count] for (name, text), count in Counter((r.name, text) for r, text in missed).items()
+    ]
     return markdown.table(rows, ["case", "fault, and why it survives", "times"]) if rows else "None."

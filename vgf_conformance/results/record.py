@@ -100,13 +100,14 @@ class Sensitivity:
     """Faults that were put into a right result or its graph, and what the comparison made of them.
 
     Those that change nothing are ``equivalent``; ``survivors`` says of each of the others that was not
-    caught what it was and why.
+    caught what it was and why (``fault: why``). ``mutants`` are the caught faults of the graph.
     """
 
     tried: int = 0
     equivalent: int = 0
     caught: int = 0
     survivors: list[str] = field(default_factory=list)
+    mutants: list[str] = field(default_factory=list)
 
     @property
     def faults(self) -> int:
@@ -119,6 +120,7 @@ class Sensitivity:
         self.equivalent += other.equivalent
         self.caught += other.caught
         self.survivors += other.survivors
+        self.mutants += other.mutants
 
 
 @dataclass

@@ -53,7 +53,8 @@ class _Measurement:
             if _same(injected.outputs, self._outputs):
                 self._found.equivalent += 1
             else:
-                self._judge(f"{injected.fault} in output {injected.output}", injected.outputs)
+                name = f"{injected.fault} in output {injected.output}"
+                self._found.caught += self._caught(name, injected.outputs)
         every = list(mutants(self._graph))
         step = max(1, -(-len(every) // MOST_MUTANTS))
         for mutant in islice(every, 0, None, step):
@@ -62,25 +63,30 @@ class _Measurement:
         return self._found
 
     def _try(self, mutant: Mutant) -> None:
-        name = f"{mutant.fault} ({mutant.operator}, number {mutant.position})"
         wrong = self._run(mutant.graph, self._inputs)
         if wrong is None:
             # The reference model refuses it: no result at all is noticed.
-            self._found.caught += 1
+            self._catch(mutant)
         elif not _same(wrong, self._outputs):
-            self._judge(name, wrong)
+            if self._caught(mutant.name, wrong):
+                self._catch(mutant)
         elif any(self._differs(mutant.graph, *further) for further in self._further):
-            self._found.survivors.append(f"{name}: the sample's values do not reach it")
+            self._found.survivors.append(f"{mutant.name}: the sample's values do not reach it")
         else:
             self._found.equivalent += 1
 
-    def _judge(self, name: str, wrong: Sequence[Array]) -> None:
+    def _catch(self, mutant: Mutant) -> None:
+        self._found.caught += 1
+        self._found.mutants.append(mutant.name)
+
+    def _caught(self, name: str, wrong: Sequence[Array]) -> bool:
+        """Whether the comparison fails ``wrong``; otherwise it has survived, and is noted."""
         judged = judge_device(self._graph, self._inputs, wrong, self._outputs, target="mutant", delegate="")
-        if all(comparison.passed for comparison in judged):
-            share = max((comparison.headroom or 0.0 for comparison in judged), default=0.0)
-            self._found.survivors.append(f"{name}: within the tolerance ({share:.0%} of it used)")
-        else:
-            self._found.caught += 1
+        if not all(comparison.passed for comparison in judged):
+            return True
+        share = max((comparison.headroom or 0.0 for comparison in judged), default=0.0)
+        self._found.survivors.append(f"{name}: within the tolerance ({share:.0%} of it used)")
+        return False
 
     @functools.cached_property
     def _further(self) -> list[tuple[list[Array], list[Array]]]:

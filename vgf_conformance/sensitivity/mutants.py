@@ -5,6 +5,7 @@ A mutant keeps every tensor's shape and dtype, so that it is a graph that could 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,25 +53,32 @@ _EXCHANGED = {"SELECT": (1, 2), **dict.fromkeys(("SUB", "POW", "GREATER", "GREAT
 
 @dataclass(frozen=True)
 class Mutant:
-    """A graph with one fault, in the operator at ``position`` or in a constant that it reads."""
+    """A graph with one fault, in the operator at ``position`` or in a constant that it reads.
 
-    fault: str
+    ``name`` holds for all graphs of the same operators, whatever their shapes and layouts: it counts
+    operators by their kind, ``FLOOR made CEIL (FLOOR 2)``.
+    """
+
+    name: str
     position: int
-    operator: str
     graph: TosaGraph
 
 
 def mutants(graph: TosaGraph) -> Iterator[Mutant]:
     """Every mutant of ``graph``, constants that several operators read once for each."""
     makers = {item.outputs[0]: item for item in graph.operators if item.name in CONSTANTS}
+    seen: Counter[str] = Counter()
     for position, operator in enumerate(graph.operators):
         if operator.name in CONSTANTS:
             continue
+        seen[operator.name] += 1
+        place = f"({operator.name} {seen[operator.name]})"
         for fault, changed in _operators(operator, graph):
-            yield Mutant(fault, position, operator.name, _with(graph, position, changed))
-        for name in operator.inputs:
+            yield Mutant(f"{fault} {place}", position, _with(graph, position, changed))
+        for number, name in enumerate(operator.inputs):
             if name in makers and graph.tensors[name].dtype != "shape":
-                yield from _constants(graph, position, operator, name)
+                for fault, spoilt in _constants(graph, name):
+                    yield Mutant(f"operand {number}, {fault} {place}", position, spoilt)
 
 
 def _operators(operator: TosaOperator, graph: TosaGraph) -> Iterator[tuple[str, TosaOperator]]:
@@ -153,13 +161,13 @@ _ATTRIBUTES: dict[str, Callable[[TosaOperator, Any, TosaGraph], Change]] = {
 }
 
 
-def _constants(graph: TosaGraph, position: int, operator: TosaOperator, name: str) -> Iterator[Mutant]:
+def _constants(graph: TosaGraph, name: str) -> Iterator[tuple[str, TosaGraph]]:
     data = graph.tensors[name].data
     if data is None or not data.size:
         return
     for fault, changed in _changed(np.array(data)):
         tensors = {**graph.tensors, name: replace(graph.tensors[name], data=changed)}
-        yield Mutant(fault, position, operator.name, replace(graph, tensors=tensors))
+        yield fault, replace(graph, tensors=tensors)
 
 
 def _changed(data: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
