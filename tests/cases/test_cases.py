@@ -30,6 +30,7 @@ from vgf_conformance.cases.inputs import (
     booleans,
     integers,
     normal,
+    ramp,
     sparse,
     special_values,
     uniform,
@@ -83,6 +84,13 @@ def test_ranges_and_dtypes() -> None:
     assert whole.dtype == torch.int16
     assert set(drawn(booleans(100)).tolist()) == {True, False}
     assert drawn(normal(1000, scale=3.0)).std().item() == pytest.approx(3, rel=0.1)
+
+
+def test_a_ramp_reaches_every_code_of_its_range() -> None:
+    values = drawn(ramp(4, 257, low=-3.0, high=5.0))
+    assert (values.min().item(), values.max().item()) == (-3.0, 5.0)
+    codes = torch.round((values.flatten() + 3.0) / 8.0 * 255)
+    assert torch.equal(codes.unique(), torch.arange(256.0))
 
 
 def test_given_values() -> None:
