@@ -16,17 +16,25 @@ from vgf_conformance.cases.case import (
     FLOATING_ONLY,
     INTEGER,
     INTEGER_ONLY,
+    QUANTISED,
     SEPARATE,
     narrow,
     operator,
     quantised,
     sample,
 )
-from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, values
+from vgf_conformance.cases.inputs import booleans, integers, normal, ramp, special_values, values
 
 #: Below, at and above each other; both span the same range and so are given one scale.
 LEFT = values([-2.0, -0.5, 0.0, 0.25, 1.0, 2.0])
 RIGHT = values([2.0, -0.5, 0.25, 0.0, 1.0, -2.0])
+#: They cross; quantised, every code of int8 is compared.
+RAMPS = sample(
+    "crossing_ramps",
+    ramp(7, 147, low=-3.0, high=3.0),
+    ramp(7, 147, low=3.0, high=-3.0),
+    configurations=QUANTISED,
+)
 SMALL = integers(4, 6, low=-3, high=4)
 
 eq = operator(
@@ -64,9 +72,9 @@ gt = operator(
 
 gt_scalar = operator("aten.gt.Scalar", torch.gt, [sample("zero", LEFT, other=0.0)], budget=None)
 
-ge = operator("aten.ge.Tensor", torch.ge, [sample("some_equal", LEFT, RIGHT)], budget=None)
+ge = operator("aten.ge.Tensor", torch.ge, [sample("some_equal", LEFT, RIGHT), RAMPS], budget=None)
 
-lt = operator("aten.lt.Tensor", torch.lt, [sample("some_equal", LEFT, RIGHT)], budget=None)
+lt = operator("aten.lt.Tensor", torch.lt, [sample("some_equal", LEFT, RIGHT), RAMPS], budget=None)
 
 le = operator("aten.le.Tensor", torch.le, [sample("some_equal", LEFT, RIGHT)], budget=None)
 

@@ -82,7 +82,7 @@ conv2d_depthwise = layer(
 conv2d_grouped = layer(
     "aten.convolution.default",
     nn.Conv2d,
-    [sample("two_groups", normal(1, 4, 5, 5), args=(4, 6, 3), groups=2)],
+    [sample("two_groups", normal(1, 4, 11, 13), args=(4, 6, 3), groups=2)],
     configurations=FLOATING,
 )
 
@@ -90,7 +90,7 @@ conv_transpose2d = layer(
     "aten.conv_transpose2d.input",
     nn.ConvTranspose2d,
     [
-        sample("upsampling", normal(1, 3, 4, 4), args=(3, 2, 3), stride=2, padding=1, output_padding=1),
+        sample("upsampling", normal(1, 3, 8, 10), args=(3, 2, 3), stride=2, padding=1, output_padding=1),
         sample("no_bias", normal(1, 2, 3, 5), args=(2, 3, 2), bias=False, configurations=FLOATING_ONLY),
     ],
 )

@@ -23,7 +23,7 @@ from vgf_conformance.cases.case import (
     quantised,
     sample,
 )
-from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, uniform, values
+from vgf_conformance.cases.inputs import booleans, integers, normal, ramp, special_values, uniform, values
 
 
 class _Scale(torch.nn.Module):
@@ -42,8 +42,8 @@ add = operator(
     "aten.add.Tensor",
     torch.add,
     [
-        sample("same", normal(3, 5), normal(3, 5), configurations=COMBINED),
-        sample("broadcast", normal(2, 1, 4), normal(3, 1)),
+        sample("same", normal(13, 45), normal(13, 45), configurations=COMBINED),
+        sample("broadcast", normal(2, 1, 44), normal(31, 1)),
         sample("transposed", normal(5, 3, transposed=True), normal(5, 3)),
         sample("scaled", normal(3, 5), normal(3, 5), alpha=2),
         sample("rank5", normal(2, 3, 1, 4, 2), normal(1, 3, 2, 4, 1)),
@@ -61,7 +61,7 @@ sub = operator(
     "aten.sub.Tensor",
     torch.sub,
     [
-        sample("same", normal(3, 5), normal(3, 5)),
+        sample("same", normal(13, 45), normal(13, 45)),
         sample("broadcast", normal(7), normal(2, 3, 7), configurations=FLOATING_ONLY),
         sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
     ],
@@ -71,7 +71,7 @@ mul = operator(
     "aten.mul.Tensor",
     torch.mul,
     [
-        sample("same", normal(3, 5), normal(3, 5)),
+        sample("same", normal(13, 45), normal(13, 45)),
         sample("broadcast", normal(2, 3, 1, 1), normal(3, 4, 5), configurations=FLOATING_ONLY),
         sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
         # Products stay inside 31 bits; what overflow means is not a smoke question.
@@ -88,7 +88,7 @@ div = operator(
     "aten.div.Tensor",
     torch.div,
     [
-        sample("same", normal(3, 5), uniform(3, 5, low=0.5, high=2.0)),
+        sample("same", normal(13, 45), uniform(13, 45, low=0.5, high=2.0)),
         sample(
             "broadcast", normal(2, 3, 4), uniform(3, 1, low=-2.0, high=-0.5), configurations=FLOATING_ONLY
         ),
@@ -109,7 +109,7 @@ abs = operator(
     "aten.abs.default",
     torch.abs,
     [
-        sample("rank2", normal(3, 7)),
+        sample("rank2", ramp(7, 147, low=-3.0, high=2.0)),
         sample("special", special_values(), configurations=FLOATING_ONLY),
         # In FP as well: TOSA's ABS has no int32 there, and lowering must leave the node to the CPU.
         sample("int32", integers(2, 9, low=-1000, high=1000), configurations=INTEGER),
@@ -120,7 +120,7 @@ maximum = operator(
     "aten.maximum.default",
     torch.maximum,
     [
-        sample("broadcast", normal(2, 1, 5), normal(3, 1)),
+        sample("broadcast", normal(2, 1, 155), normal(103, 1)),
         sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
     ],
 )
@@ -129,7 +129,7 @@ minimum = operator(
     "aten.minimum.default",
     torch.minimum,
     [
-        sample("broadcast", normal(2, 1, 5), normal(3, 1)),
+        sample("broadcast", normal(2, 1, 155), normal(103, 1)),
         sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
     ],
 )

@@ -42,7 +42,7 @@ index_select = operator(
     lambda tensor, index, dim: torch.index_select(tensor, dim, index),
     [
         # Out of order and repeated.
-        sample("repeated_int32", normal(5, 3), values([4, 0, 2, 2], dtype=torch.int32), dim=0),
+        sample("repeated_int32", normal(5, 123), values([4, 0, 2, 2], dtype=torch.int32), dim=0),
         sample(
             "inner_int32",
             normal(2, 5, 3),
@@ -69,7 +69,8 @@ embedding = layer(
     "aten.embedding.default",
     nn.Embedding,
     [
-        sample("rank1_int32", integers(6, low=0, high=9), args=(9, 4)),
+        # Every row is asked for.
+        sample("rank1_int32", values([3, 0, 8, 5, 1, 7, 2, 6, 4, 8], dtype=torch.int32), args=(9, 41)),
         sample("rank2_int32", integers(2, 3, low=0, high=9), args=(9, 4), configurations=FLOATING_ONLY),
     ],
     # A table of embeddings has no output channels of its own to scale by.

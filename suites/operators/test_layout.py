@@ -53,8 +53,8 @@ cat = operator(
     lambda *tensors, dim: torch.cat(tensors, dim),
     [
         # Ranges that differ by ten: one scale must serve both.
-        sample("unlike_ranges", normal(2, 3, scale=10.0), normal(2, 5), dim=1),
-        sample("three_rank4", normal(1, 1, 2, 3), normal(1, 2, 2, 3), normal(1, 3, 2, 3), dim=-3),
+        sample("unlike_ranges", normal(2, 203, scale=10.0), normal(2, 105), dim=1),
+        sample("three_rank4", normal(1, 1, 2, 103), normal(1, 2, 2, 103), normal(1, 3, 2, 103), dim=-3),
         sample(
             "int32",
             integers(2, 3, low=-9, high=9),
@@ -68,7 +68,7 @@ cat = operator(
 stack = operator(
     "aten.cat.default",
     lambda *tensors, dim: torch.stack(tensors, dim),
-    [sample("inner", normal(3, 4), normal(3, 4), dim=1)],
+    [sample("inner", normal(3, 104), normal(3, 104), dim=1)],
 )
 
 slice = operator(
@@ -82,13 +82,13 @@ slice = operator(
 )
 
 select = operator(
-    "aten.select_copy.int", torch.select, [sample("last_of_middle", normal(2, 3, 4), dim=1, index=-1)]
+    "aten.select_copy.int", torch.select, [sample("last_of_middle", normal(2, 3, 104), dim=1, index=-1)]
 )
 
 split = operator(
     "aten.split_with_sizes_copy.default",
     torch.split,
-    [sample("uneven", normal(2, 7), split_size_or_sections=(1, 4, 2), dim=1)],
+    [sample("uneven", normal(52, 7), split_size_or_sections=(1, 4, 2), dim=1)],
 )
 
 pad = operator(
@@ -113,7 +113,7 @@ repeat = operator(
 expand = operator(
     "aten.expand_copy.default",
     lambda tensor, size: tensor.expand(size),
-    [sample("two_dimensions", normal(1, 3, 1), size=(2, 3, 4))],
+    [sample("two_dimensions", normal(1, 303, 1), size=(2, 303, 4))],
 )
 
 flip = operator("aten.flip.default", torch.flip, [sample("two_dimensions", normal(2, 3, 4), dims=(0, 2))])
@@ -121,7 +121,7 @@ flip = operator("aten.flip.default", torch.flip, [sample("two_dimensions", norma
 unsqueeze = operator(
     "aten.unsqueeze_copy.default",
     lambda tensor, dim: -torch.unsqueeze(tensor, dim),
-    [sample("inner", normal(3, 5), dim=1)],
+    [sample("inner", normal(33, 15), dim=1)],
 )
 
 squeeze = operator(
@@ -131,7 +131,7 @@ squeeze = operator(
 )
 
 pixel_shuffle = operator(
-    "aten.pixel_shuffle.default", F.pixel_shuffle, [sample("twice", normal(1, 8, 3, 2), upscale_factor=2)]
+    "aten.pixel_shuffle.default", F.pixel_shuffle, [sample("twice", normal(1, 8, 13, 7), upscale_factor=2)]
 )
 
 mask_transpose = operator(

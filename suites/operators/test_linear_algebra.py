@@ -28,7 +28,7 @@ linear = layer(
     "aten.linear.default",
     nn.Linear,
     [
-        sample("rank2", normal(3, 7), args=(7, 5), configurations=COMBINED),
+        sample("rank2", normal(53, 7), args=(7, 5), configurations=COMBINED),
         sample("rank3_no_bias", normal(2, 3, 8), args=(8, 4), bias=False),
         sample("rank1", normal(6), args=(6, 3), configurations=FLOATING_ONLY),
     ],
@@ -38,7 +38,7 @@ mm = operator(
     "aten.mm.default",
     torch.mm,
     [
-        sample("rank2", normal(3, 7), normal(7, 5)),
+        sample("rank2", normal(43, 17), normal(17, 35)),
         sample("transposed", normal(3, 7), normal(7, 5, transposed=True), configurations=FLOATING_ONLY),
         sample(
             "exact",
@@ -64,7 +64,7 @@ addmm = operator(
     "aten.addmm.default",
     torch.addmm,
     [
-        sample("row", normal(5), normal(3, 7), normal(7, 5)),
+        sample("row", normal(35), normal(43, 17), normal(17, 35)),
         sample(
             "scaled",
             normal(3, 5),

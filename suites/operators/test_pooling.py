@@ -42,7 +42,7 @@ max_pool2d = operator(
     "aten.max_pool2d.default",
     F.max_pool2d,
     [
-        sample("overlapping", normal(1, 3, 7, 7), kernel_size=3, stride=2),
+        sample("overlapping", normal(1, 3, 13, 15), kernel_size=3, stride=2),
         # All below zero: padding with zero would win.
         sample(
             "negative_padded", uniform(1, 2, 5, 5, low=-3.0, high=-1.0), kernel_size=3, stride=2, padding=1
@@ -71,14 +71,14 @@ adaptive_avg_pool2d = operator(
 upsample_nearest2d = operator(
     "aten.upsample_nearest2d.vec",
     F.interpolate,
-    [sample("twice", normal(1, 2, 3, 5), scale_factor=2.0, mode="nearest")],
+    [sample("twice", normal(1, 2, 13, 15), scale_factor=2.0, mode="nearest")],
 )
 
 upsample_bilinear2d = operator(
     "aten.upsample_bilinear2d.vec",
     F.interpolate,
     [
-        sample("twice", normal(1, 2, 3, 5), scale_factor=2.0, mode="bilinear"),
+        sample("twice", normal(1, 2, 13, 15), scale_factor=2.0, mode="bilinear"),
         sample(
             "odd_aligned",
             normal(1, 2, 3, 4),
@@ -95,7 +95,7 @@ max_pool2d_with_indices = operator(
     "aten.max_pool2d_with_indices.default",
     lambda tensor, **window: F.max_pool2d(tensor, **window, return_indices=True)[0],
     [
-        sample("overlapping", normal(1, 3, 7, 7), kernel_size=3, stride=2),
+        sample("overlapping", normal(1, 3, 13, 15), kernel_size=3, stride=2),
         sample("negative_padded", uniform(1, 2, 5, 5, low=-3.0, high=-1.0), kernel_size=3, padding=1),
     ],
     tier="nightly",
@@ -106,7 +106,7 @@ max_pool2d_with_indices = operator(
 max_pool2d_with_indices_quantised = operator(
     "aten.max_pool2d_with_indices.default",
     lambda tensor, **window: F.max_pool2d(tensor, **window, return_indices=True)[0],
-    [sample("overlapping", normal(1, 3, 7, 7), kernel_size=3, stride=2)],
+    [sample("overlapping", normal(1, 3, 13, 15), kernel_size=3, stride=2)],
     tier="nightly",
     configurations=(("INT", "a8w8-pc"), ("INT+int16", "a16w8")),
     delegated=False,
@@ -388,7 +388,7 @@ max_pool2d_a16w8 = quantised(max_pool2d, "a16w8", "overlapping", "negative_padde
 max_pool2d_with_indices_a16w8 = operator(
     "aten.max_pool2d_with_indices.default",
     lambda tensor, **window: F.max_pool2d(tensor, **window, return_indices=True)[0],
-    [sample("overlapping", normal(1, 3, 7, 7), kernel_size=3, stride=2)],
+    [sample("overlapping", normal(1, 3, 13, 15), kernel_size=3, stride=2)],
     tier="nightly",
     configurations=(("FP+INT+int16", "a16w8"),),
 )

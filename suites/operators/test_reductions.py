@@ -49,7 +49,7 @@ mean = operator(
     "aten.mean.dim",
     torch.mean,
     [
-        sample("last", normal(3, 7), dim=-1),
+        sample("last", normal(43, 17), dim=-1),
         sample("spatial_channels_last", normal(1, 3, 4, 5, channels_last=True), dim=(2, 3), keepdim=True),
     ],
 )
@@ -58,7 +58,7 @@ amax = operator(
     "aten.amax.default",
     torch.amax,
     [
-        sample("last", normal(3, 7), dim=-1),
+        sample("last", normal(43, 17), dim=-1),
         sample("special", special_values(), dim=0, keepdim=True, configurations=FLOATING_ONLY),
         # The least of all values, beyond the lowest finite one.
         sample("infinite", values([-math.inf, -math.inf]), dim=0, keepdim=True, configurations=FLOATING_ONLY),
@@ -79,7 +79,7 @@ argmax = operator(
     "aten.argmax.default",
     lambda tensor, dim: torch.argmax(tensor, dim).to(torch.int32),
     [
-        sample("last", normal(3, 7), dim=-1),
+        sample("last", normal(43, 17), dim=-1),
         # PyTorch answers with the first of equal maxima.
         sample("ties", values([1.0, 3.0, 3.0, 2.0, 3.0, 0.0], 2, 3), dim=1),
     ],
@@ -92,7 +92,7 @@ argmax = operator(
 argmax_int64 = operator(
     "aten.argmax.default",
     torch.argmax,
-    [sample("last", normal(3, 7), dim=-1)],
+    [sample("last", normal(43, 17), dim=-1)],
     configurations=FLOATING_ONLY,
     delegated=False,
     budget=None,
@@ -102,7 +102,7 @@ var = operator(
     "aten.var.correction",
     torch.var,
     [
-        sample("unbiased", normal(3, 7), dim=-1, correction=1),
+        sample("unbiased", normal(43, 17), dim=-1, correction=1),
         sample(
             "biased_two_kept",
             normal(2, 3, 4),
@@ -143,7 +143,7 @@ cumsum = operator(
     "aten.cumsum.default",
     torch.cumsum,
     [
-        sample("last", normal(3, 7), dim=-1),
+        sample("last", normal(43, 17), dim=-1),
         sample(
             "exact", integers(9, 3, low=-8, high=9, dtype=torch.float32), dim=0, configurations=FLOATING_ONLY
         ),
@@ -179,7 +179,7 @@ max_dim = operator(
     "aten.max.dim",
     lambda tensor, dim, keepdim=False: torch.max(tensor, dim, keepdim).values,
     [
-        sample("last", normal(3, 7), dim=-1),
+        sample("last", normal(43, 17), dim=-1),
         sample("special", special_values(), dim=0, keepdim=True, configurations=FLOATING_ONLY),
     ],
     tier="nightly",
@@ -189,7 +189,7 @@ min_dim = operator(
     "aten.min.dim",
     lambda tensor, dim, keepdim=False: torch.min(tensor, dim, keepdim).values,
     [
-        sample("last", normal(3, 7), dim=-1),
+        sample("last", normal(43, 17), dim=-1),
         sample("special", special_values(), dim=0, keepdim=True, configurations=FLOATING_ONLY),
     ],
     tier="nightly",
@@ -419,7 +419,7 @@ argmax_edges = operator(
 argmax_quantised = operator(
     "aten.argmax.default",
     lambda tensor, dim: torch.argmax(tensor, dim).to(torch.int32),
-    [sample("last", normal(3, 7), dim=-1)],
+    [sample("last", normal(43, 17), dim=-1)],
     configurations=(("INT", "a8w8-pc"),),
     tier="nightly",
     delegated=False,

@@ -10,7 +10,7 @@ import math
 import torch
 
 from vgf_conformance.cases.case import FLOATING_ONLY, INTEGER, INTEGER_ONLY, narrow, operator, sample
-from vgf_conformance.cases.inputs import normal, special_values, uniform, values
+from vgf_conformance.cases.inputs import normal, ramp, special_values, uniform, values
 
 div_floor = operator(
     "aten.div.Tensor_mode",
@@ -21,15 +21,15 @@ div_floor = operator(
     configurations=FLOATING_ONLY,
 )
 
-floor = operator("aten.floor.default", torch.floor, [sample("rank2", normal(3, 7, scale=4.0))])
+floor = operator("aten.floor.default", torch.floor, [sample("rank2", ramp(7, 147, low=-9.0, high=9.0))])
 
-ceil = operator("aten.ceil.default", torch.ceil, [sample("rank2", normal(3, 7, scale=4.0))])
+ceil = operator("aten.ceil.default", torch.ceil, [sample("rank2", ramp(7, 147, low=-9.0, high=9.0))])
 
 round = operator(
     "aten.round.default",
     torch.round,
     [
-        sample("rank2", normal(3, 7, scale=4.0)),
+        sample("rank2", ramp(7, 147, low=-9.0, high=9.0)),
         # Halves go to the even neighbour.
         sample("halves", values([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5]), configurations=FLOATING_ONLY),
     ],
