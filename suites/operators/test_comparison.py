@@ -23,16 +23,16 @@ from vgf_conformance.cases.case import (
     quantised,
     sample,
 )
-from vgf_conformance.cases.inputs import booleans, integers, normal, ramp, special_values, values
+from vgf_conformance.cases.inputs import booleans, integers, normal, special_values, values
 
 #: Below, at and above each other; both span the same range and so are given one scale.
 LEFT = values([-2.0, -0.5, 0.0, 0.25, 1.0, 2.0])
 RIGHT = values([2.0, -0.5, 0.25, 0.0, 1.0, -2.0])
-#: They cross; quantised, every code of int8 is compared.
-RAMPS = sample(
-    "crossing_ramps",
-    ramp(7, 147, low=-3.0, high=3.0),
-    ramp(7, 147, low=3.0, high=-3.0),
+#: All within two codes of int8 of each other, on either side, so that each rounding tells.
+CLOSE = sample(
+    "close",
+    values([3.0 * math.sin(number) for number in range(1029)], 7, 147),
+    values([3.0 * math.sin(number) + 0.05 * math.sin(7 * number) for number in range(1029)], 7, 147),
     configurations=QUANTISED,
 )
 SMALL = integers(4, 6, low=-3, high=4)
@@ -72,9 +72,9 @@ gt = operator(
 
 gt_scalar = operator("aten.gt.Scalar", torch.gt, [sample("zero", LEFT, other=0.0)], budget=None)
 
-ge = operator("aten.ge.Tensor", torch.ge, [sample("some_equal", LEFT, RIGHT), RAMPS], budget=None)
+ge = operator("aten.ge.Tensor", torch.ge, [sample("some_equal", LEFT, RIGHT), CLOSE], budget=None)
 
-lt = operator("aten.lt.Tensor", torch.lt, [sample("some_equal", LEFT, RIGHT), RAMPS], budget=None)
+lt = operator("aten.lt.Tensor", torch.lt, [sample("some_equal", LEFT, RIGHT), CLOSE], budget=None)
 
 le = operator("aten.le.Tensor", torch.le, [sample("some_equal", LEFT, RIGHT)], budget=None)
 
