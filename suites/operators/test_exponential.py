@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from vgf_conformance.cases.case import FLOATING_ONLY, SEPARATE, narrow, operator, quantised, sample
+from vgf_conformance.cases.case import FLOATING_ONLY, QUANTISED, SEPARATE, narrow, operator, quantised, sample
 from vgf_conformance.cases.inputs import normal, ramp, special_values, uniform, values
 
 pow_scalar = operator(
@@ -16,7 +16,7 @@ pow_scalar = operator(
     torch.pow,
     [
         sample("square", normal(3, 5), exponent=2),
-        sample("fractional", ramp(7, 147, low=0.1, high=2.0), exponent=1.5),
+        sample("fractional", ramp(7, 147, low=0.0, high=2.0), exponent=1.5),
     ],
 )
 
@@ -32,7 +32,7 @@ sqrt = operator(
     "aten.sqrt.default",
     torch.sqrt,
     [
-        sample("rank4", ramp(1, 7, 7, 21, low=0.01, high=4.0)),
+        sample("rank4", ramp(1, 7, 7, 21, low=0.0, high=4.0)),
         sample("special", special_values(), configurations=FLOATING_ONLY),
     ],
 )
@@ -69,7 +69,8 @@ log = operator(
     "aten.log.default",
     torch.log,
     [
-        sample("rank2", ramp(7, 147, low=0.1, high=10.0)),
+        sample("rank2", uniform(3, 7, low=0.1, high=10.0), configurations=FLOATING_ONLY),
+        sample("every_code", ramp(7, 147, low=0.1, high=10.0), configurations=QUANTISED),
         # Around 1, where the result is small and its relative error is not bounded.
         sample("near_one", uniform(3, 7, low=0.99, high=1.01), configurations=FLOATING_ONLY),
         sample("special", special_values(), configurations=FLOATING_ONLY),
@@ -120,7 +121,7 @@ log10 = operator(
     [sample("rank2", ramp(7, 147, low=0.1, high=10.0))],
     tier="nightly",
     # The backend has it as a table only: FP leaves it to the CPU.
-    configurations=(("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc")),
+    configurations=QUANTISED,
 )
 
 logit = operator(
@@ -224,7 +225,7 @@ log1p_quantised = operator(
     torch.log1p,
     [sample("to_the_pole", uniform(25, low=-0.99, high=3.0))],
     tier="nightly",
-    configurations=(("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc")),
+    configurations=QUANTISED,
 )
 
 expm1_values = operator(
@@ -329,7 +330,7 @@ pow_scalar_quantised = operator(
         sample("minus_one", uniform(3, 5, low=0.5, high=2.0), exponent=-1),
     ],
     tier="nightly",
-    configurations=(("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc")),
+    configurations=QUANTISED,
 )
 
 erf_values = operator(
