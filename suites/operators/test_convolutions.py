@@ -19,6 +19,7 @@ from vgf_conformance.cases.case import (
     FLOATING,
     FLOATING_ONLY,
     NARROW,
+    QUANTISED,
     SEPARATE,
     Declared,
     layer,
@@ -429,7 +430,7 @@ conv2d_quantised_ranges = layer(
         sample("one_sided", uniform(1, 2, 5, 5, low=3.0, high=4.0), args=(2, 3, 3), padding=1),
     ],
     tier="nightly",
-    configurations=(("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc")),
+    configurations=QUANTISED,
 )
 
 # A bias that is larger than what int32 holds at the scale of the products.

@@ -9,7 +9,15 @@ import math
 
 import torch
 
-from vgf_conformance.cases.case import FLOATING_ONLY, INTEGER, INTEGER_ONLY, narrow, operator, sample
+from vgf_conformance.cases.case import (
+    FLOATING_ONLY,
+    INTEGER,
+    INTEGER_ONLY,
+    QUANTISED,
+    narrow,
+    operator,
+    sample,
+)
 from vgf_conformance.cases.inputs import normal, ramp, special_values, uniform, values
 
 div_floor = operator(
@@ -132,7 +140,6 @@ ceil_values = operator(
     "aten.ceil.default", torch.ceil, FRACTIONS, tier="nightly", configurations=FLOATING_ONLY
 )
 
-QUANTISED = (("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc"))
 
 round_quantised = operator(
     "aten.round.default",

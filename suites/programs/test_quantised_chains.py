@@ -13,11 +13,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import SEPARATE, Budget, Case, Inputs, model, sample
+from vgf_conformance.cases.case import QUANTISED, SEPARATE, Budget, Case, Inputs, model, sample
 from vgf_conformance.cases.inputs import Draw, normal
 from vgf_conformance.cases.weights import with_drawn_norms
 
-QUANTISED = (("INT", "a8w8-pc"), ("FP+INT", "a8w8-pc"))
 INT = (("INT", "a8w8-pc"),)
 
 BUDGET = Budget(15.0, "int8 layers in a row: what keeps less has lost a scale")
