@@ -564,7 +564,7 @@ def test_a_jump_of_headroom_fails_the_run(project: Project) -> None:
     path = project.root / "golden" / "baselines" / "emulation.json"
     baseline = json.loads(path.read_text())
     ((key, share),) = baseline["headroom"].items()
-    assert key == "operators/test_small.py::nightly_exp[FP-none]"
+    assert key == "operators/test_small.py::nightly_exp[rank1-FP-none]"
     again = project.run("--tier", "nightly", "--target", "emulation")
     assert again.ret == pytest.ExitCode.OK
     # As if exp had used a tenth of it before.

@@ -37,7 +37,8 @@ round = operator(
     "aten.round.default",
     torch.round,
     [
-        sample("rank2", ramp(7, 147, low=-9.0, high=9.0)),
+        sample("rank2", normal(3, 7, scale=4.0), configurations=FLOATING_ONLY),
+        sample("every_code", ramp(7, 147, low=-9.0, high=9.0), configurations=QUANTISED),
         # Halves go to the even neighbour.
         sample("halves", values([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5]), configurations=FLOATING_ONLY),
     ],

@@ -50,8 +50,8 @@ def tolerance_report(results: Results) -> str:
     ]
     explanation = (
         "Errors are in LSB (quantisation steps) for integer outputs, else in ULP (units in the last place). "
-        "Bound used is the headroom: the share of what the rule allows; recorded is what the case used when "
-        "its baseline was recorded, over all samples. "
+        "Bound used is the headroom: the share of what the rule allows; recorded is what the sample used "
+        "when its baseline was recorded. "
         "SQNR is the lowest of all samples, in dB. The worst element lies farthest off, not always in units "
         "of its bound."
     )

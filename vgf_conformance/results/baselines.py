@@ -1,7 +1,7 @@
 """Recorded headrooms: how much of each bound was used, so that a jump inside the bound is seen too.
 
-``golden/baselines/<target>.json`` holds the largest headroom of each operator or model by suite file,
-case, profile and scheme, with the driver and the versions it was measured with. A share that grew by
+``golden/baselines/<target>.json`` holds the largest headroom of each sample by suite file, case, profile
+and scheme, with the driver, the versions and the seed it was measured with. A share that grew by
 more than half, and by more than 5 % of the bound, is a regression: results repeat bit for bit on one
 driver, so that a smaller change has a cause as well, but not one worth a person's time.
 """
@@ -32,7 +32,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Regression:
-    """A share of the bound that jumped; ``same`` says whether driver and versions are the baseline's."""
+    """A share of the bound that jumped; ``same`` says whether all that it depends on is the baseline's."""
 
     key: str
     target: str
@@ -48,7 +48,7 @@ class Regression:
 
 
 def largest(records: Iterable[Record], target: str) -> dict[str, float]:
-    """The largest headroom of each case on ``target``, over its samples, where it is within the bound."""
+    """The largest headroom of each sample on ``target``, where it is within the bound."""
     found: dict[str, float] = {}
     for record in records:
         if record.target != target:
@@ -61,16 +61,16 @@ def largest(records: Iterable[Record], target: str) -> dict[str, float]:
 
 
 def key_of(record: Record) -> str:
-    """What headrooms are recorded by: suite file, case, profile and scheme, all samples together."""
-    return f"{record.suite_file}::{record.case}[{record.profile}-{record.scheme}]"
+    """What headrooms are recorded by: the record's id without its target."""
+    return f"{record.suite_file}::{record.case}[{record.sample}-{record.profile}-{record.scheme}]"
 
 
 def tools(environment: Mapping[str, Any], target: str) -> dict[str, str]:
-    """What headrooms on ``target`` depend on: versions, processor, and the driver where there is one."""
+    """What headrooms on ``target`` depend on: versions, processor, seed, and the driver if there is one."""
     versions = environment.get("versions", {})
     names = ("torch", "executorch", "ai-ml-sdk-model-converter", "tosa-tools")
     found = {name: str(versions[name]) for name in names if name in versions}
-    found["cpu"] = str(environment.get("cpu", ""))
+    found |= {name: str(environment.get(name, "")) for name in ("cpu", "seed")}
     if target == "reference":
         return found
     layer = "ai-ml-emulation-layer-for-vulkan"
