@@ -98,5 +98,5 @@ def test_headrooms_depend_on_the_driver_only_where_there_is_one() -> None:
         "cpu": "fast",
         "seed": 3,
     }
-    assert tools(environment, "reference") == {"torch": "2", "cpu": "fast", "seed": 3}
+    assert tools(environment, "reference") == {"torch": "2", "cpu": "fast", "seed": "3"}
     assert tools(environment, "emulation")["driver"] == "lvp 22"
