@@ -23,6 +23,7 @@ from vgf_conformance.evaluation import claimed
 from vgf_conformance.results.claims import Claim, Source
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record
+from vgf_conformance.results.shards import Shard, artifact_of
 from vgf_conformance.results.store import ResultsWriter, read_results
 from vgf_conformance.targets.vulkan import find_drivers
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
@@ -483,12 +484,12 @@ def test_a_killed_run_is_resumed_without_loss(project: Project) -> None:
         return results.read_bytes().count(b"\n") if results.exists() else 0
 
     killed = project.start()
-    wait_for(lambda: lines() >= 5, 240)
+    wait_for(lambda: lines() >= 6, 240)
     killed.send_signal(signal.SIGKILL)
     assert killed.wait(30) == -signal.SIGKILL
     before = results.read_bytes()
-    # After the run and what the backend claims.
-    kept = [json.loads(line)["id"] for line in before.splitlines()[2:]]
+    # After the run, its plan and what the backend claims.
+    kept = [json.loads(line)["id"] for line in before.splitlines()[3:]]
     assert 3 <= len(kept) < 8
     # What the kill may leave at worst: half a line.
     results.write_bytes(before + b'{"type":"case","id":"suites/oper')
@@ -623,3 +624,42 @@ def test_a_need_without_a_version_is_an_error(project: Project) -> None:
     result = project.run()
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert "lacking needs vgf-conformance-weights: write name==version" in told(result)
+
+
+def test_shards_make_up_the_run(project: Project, tmp_path: Path) -> None:
+    seen: dict[str, list[str]] = {}
+    for text in ("1/2", "2/2"):
+        assert project.run("--shard", text, "-k", "FP").ret == pytest.ExitCode.OK
+        found = project.read()
+        assert [run["shard"] for run in found.runs] == [text]
+        assert found.runs[0]["driver"]["driver"].startswith("llvmpipe")
+        assert found.plan == [item for item in SMOKE if "FP" in item]
+        seen[text] = project.seen()
+    assert sorted(seen["1/2"] + seen["2/2"]) == sorted(item for item in SMOKE if "FP" in item)
+    # Both targets of an artifact are in one shard.
+    assert all(item.replace("reference", "emulation") in seen["1/2"] for item in seen["1/2"])
+
+
+def test_an_empty_shard_is_not_lost(project: Project) -> None:
+    empty = next(
+        text
+        for text in ("1/4", "2/4", "3/4", "4/4")
+        if not any(Shard.parse(text).holds(artifact_of(item)) for item in SMOKE[4:6])
+    )
+    result = project.run("--shard", empty, "-k", "add and same")
+    assert result.ret == pytest.ExitCode.OK
+    assert [run["shard"] for run in project.read().runs] == [empty]
+    assert f"no case of this run is in shard {empty}" in project.read().runs[0]["notes"]
+    assert project.run("--shard", empty, "-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_workers_tell_the_plan(project: Project) -> None:
+    assert project.run("--shard", "1/1", "-n", "2", "--target", "reference").ret == pytest.ExitCode.OK
+    assert project.read().plan == SMOKE[::2]
+
+
+def test_a_shard_that_is_none(project: Project) -> None:
+    result = project.run("--shard", "5/4")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "unknown shard '5/4': write I/N" in told(result)
+    assert not project.results.exists()

@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_reduce(commands)
     _add_extract(commands)
     _add_report(commands)
+    _add_merge(commands)
     _add_compare(commands)
     _add_pack(commands)
     return parser
@@ -218,6 +219,21 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     report.set_defaults(command=_report)
 
 
+def _add_merge(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    merge = commands.add_parser(
+        "merge",
+        help="join the results of shards, and say what is missing",
+        description="Joins results of shards (--shard I/N), writes results and reports, and names lost "
+        "shards, planned cases without a record, and cases that are there twice. Exit status: 0 all is there "
+        "and nothing fails unexpectedly, 1 otherwise, 2 bad input.",
+    )
+    merge.add_argument(
+        "results", nargs="+", metavar="RESULTS", type=Path, help="results.jsonl, or a folder with one"
+    )
+    merge.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    merge.set_defaults(command=_merge)
+
+
 def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     compare = commands.add_parser("compare", help="what changed from one run to the next")
     compare.add_argument("old", metavar="OLD", type=Path)
@@ -257,6 +273,7 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         default="",
         help="only cases whose ids contain all of these words",
     )
+    run.add_argument("--shard", metavar="I/N", help="only this part of the cases, as 1/4: see merge")
     run.add_argument(
         "--resume",
         action="store_true",
@@ -412,6 +429,12 @@ def _report(parsed: argparse.Namespace) -> int:
     return EXIT_BAD_INPUT if results.torn else EXIT_PASS
 
 
+def _merge(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.report.merged import merge_files
+
+    return EXIT_PASS if merge_files(parsed.results, parsed.output) else EXIT_FAIL
+
+
 def _compare(parsed: argparse.Namespace) -> int:
     from vgf_conformance.report import compare_table
     from vgf_conformance.results.merge import compare_runs
@@ -438,9 +461,12 @@ def _pack_build(parsed: argparse.Namespace) -> int:
 def _pack_run(parsed: argparse.Namespace) -> int:
     from vgf_conformance.packs.pack import open_pack
     from vgf_conformance.packs.session import run_pack
+    from vgf_conformance.results.shards import Shard
 
+    shard = Shard.parse(parsed.shard) if parsed.shard else None
     with open_pack(parsed.file) as pack:
-        passed = run_pack(pack, parsed.words.split(), parsed.driver, parsed.output, resume=parsed.resume)
+        words = parsed.words.split()
+        passed = run_pack(pack, words, parsed.driver, parsed.output, shard=shard, resume=parsed.resume)
     return EXIT_PASS if passed else EXIT_FAIL
 
 

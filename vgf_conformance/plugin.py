@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from vgf_conformance.results.claims import Claim, Computation, load_reasons, wit
 from vgf_conformance.results.expectations import CaseId, Expectation, Expectations, load_expectations, update
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import NotRun, Record
+from vgf_conformance.results.shards import Shard, artifact_of
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
 from vgf_conformance.vocabulary import (
     SCHEMES,
@@ -41,6 +42,7 @@ BASELINES = Path("golden") / "baselines"
 UNCOVERED = Path("golden") / "uncovered.toml"
 _RECORD = "vgf_record"
 _NOT_RUN = "vgf_not_run"
+_PLAN = "vgf_plan"
 _CONFORMANCE = pytest.StashKey["Conformance"]()
 
 
@@ -55,6 +57,7 @@ class Settings:
     driver: str | None
     seed: int
     time_limit: float
+    shard: Shard | None
     results: Path
     resume: bool
     update_expectations: bool
@@ -72,6 +75,7 @@ class Settings:
             driver=config.getoption("--driver"),
             seed=config.getoption("--seed"),
             time_limit=config.getoption("--time-limit"),
+            shard=Shard.parse(config.getoption("--shard")) if config.getoption("--shard") else None,
             results=_results_folder(config.getoption("--results")),
             resume=config.getoption("--resume"),
             update_expectations=config.getoption("--update-expectations"),
@@ -94,6 +98,7 @@ def _not_asked_for(settings: Settings, config: pytest.Config) -> list[str]:
         "profiles": sorted(settings.profiles),
         "schemes": sorted(settings.schemes),
         "targets": () if set(settings.targets) == set(TARGETS) else settings.targets,
+        "shards": (str(settings.shard),) if settings.shard else (),
         "names": filter(None, [config.getoption("keyword")]),
         "paths": () if config.args == [SUITES] else config.args,
     }
@@ -130,6 +135,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=120.0,
         metavar="SECONDS",
         help="for one delegate call (default: 120)",
+    )
+    group.addoption(
+        "--shard", metavar="I/N", help="only this part of the run, as 1/4: see vgf-conformance merge"
     )
     group.addoption(
         "--results",
@@ -370,6 +378,8 @@ class Conformance:
         self._writer: ResultsWriter | None = None
         self._stale: list[str] = []
         self._kept: list[str] = []
+        self._plan: list[str] = []
+        self._plan_written = False
         self._claims_checked = False
         self._claims_written = False
         self._claimless = ""
@@ -400,6 +410,8 @@ class Conformance:
             raise pytest.UsageError(str(error)) from error
         self._environment["options"] = shlex.join(self._config.invocation_params.args)
         self._environment["seed"] = self.settings.seed
+        if self.settings.shard:
+            self._environment["shard"] = str(self.settings.shard)
 
     def _require_results_folder(self) -> None:
         """Find out before the first case that records cannot be kept."""
@@ -441,18 +453,29 @@ class Conformance:
             self._claimless = str(error)
             return ()
 
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Select by profile, scheme and tier; leave out what a resumed run has already."""
-        cases = [item for item in items if isinstance(item, CaseItem)]
-        self._note_stale(cases)
-        left_out = [item for item in cases if self._unwanted(item)]
-        finished = [item for item in cases if item not in set(left_out) and item.nodeid in self._done]
-        if left_out or finished:
-            gone = {*left_out, *finished}
-            config.hook.pytest_deselected(items=[item for item in items if item in gone])
-            items[:] = [item for item in items if item not in gone]
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
+        """Select by profile, scheme and tier; then, after pytest's own selection, shard and resume."""
+        self._note_stale([item for item in items if isinstance(item, CaseItem)])
+        self._leave_out(items, self._unwanted)
+        yield
+        self._plan = [item.nodeid for item in items if isinstance(item, CaseItem)]
+        shard = self.settings.shard
+        if shard:
+            self._leave_out(items, lambda item: not shard.holds(artifact_of(item.nodeid)))
+            if self._plan and not items:
+                self._kept.append(f"no case of this run is in shard {shard}")
+        finished = self._leave_out(items, lambda item: item.nodeid in self._done)
         if finished:
-            self._kept.append(f"{len(finished)} cases kept from the run before (--resume)")
+            self._kept.append(f"{finished} cases kept from the run before (--resume)")
+
+    def _leave_out(self, items: list[pytest.Item], unwanted: Callable[[CaseItem], bool]) -> int:
+        """Deselect the cases that are unwanted; returns how many."""
+        gone = {item for item in items if isinstance(item, CaseItem) and unwanted(item)}
+        if gone:
+            self._config.hook.pytest_deselected(items=[item for item in items if item in gone])
+            items[:] = [item for item in items if item not in gone]
+        return len(gone)
 
     def _unwanted(self, item: CaseItem) -> bool:
         settings = self.settings
@@ -549,12 +572,18 @@ class Conformance:
             setattr(report, _NOT_RUN, item.not_run)
         elif item.record is not None:
             setattr(report, _RECORD, item.record.to_json())
+        # With the first report: the controller of xdist's workers collects nothing itself.
+        setattr(report, _PLAN, self._plan)
+        self._plan = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write each record, and each case that could not be run, as it comes."""
         if self._is_worker:
             return
         try:
+            if (plan := getattr(report, _PLAN, None)) and not self._plan_written:
+                self._plan_written = True
+                self._open_writer().append_plan(plan)
             if document := getattr(report, _RECORD, None):
                 self._write(Record.from_json(document))
             elif reason := getattr(report, _NOT_RUN, ""):
@@ -615,6 +644,9 @@ class Conformance:
             return
         if self._kept and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
+        if self._kept and self.settings.shard and self._writer is None:
+            # An empty shard leaves its run line too: it is not lost.
+            self._open_writer()
         # What a resumed run keeps counts as if it had run now.
         if session.exitstatus == pytest.ExitCode.OK and (self._stale or any(self._done.values())):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

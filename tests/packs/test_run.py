@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import runpy
@@ -22,6 +23,7 @@ from vgf_conformance.packs.pack import Pack
 from vgf_conformance.packs.run import run_cases
 from vgf_conformance.packs.session import run_on
 from vgf_conformance.results.record import Record
+from vgf_conformance.results.shards import Shard, artifact_of
 from vgf_conformance.results.store import read_results
 from vgf_conformance.targets.process import ProcessTarget
 from vgf_conformance.vocabulary import Finding, Profile, UserError, Verdict
@@ -169,6 +171,24 @@ def test_results_of_another_pack_are_not_gone_on_with(
     run_on(pack, pack.manifest.cases[:1], faithful, tmp_path, other, resume=False)
     with pytest.raises(UserError, match="holds results of another pack"):
         run_on(pack, pack.manifest.cases, faithful, tmp_path, described(pack), resume=True)
+
+
+def test_shards_of_a_pack_make_up_the_run(pack: Pack, faithful: ProcessTarget, tmp_path: Path) -> None:
+    shards = [Shard.parse(f"{number}/3") for number in (1, 2, 3)]
+    cases = pack.manifest.cases
+    for shard in shards:
+        folder = tmp_path / str(shard.number)
+        run_on(pack, cases, faithful, folder, {**described(pack), "shard": str(shard)}, shard=shard)
+        assert all(shard.holds(artifact_of(record.id)) for record in read_results([folder]).records)
+    joined = read_results(sorted(tmp_path.iterdir()))
+    run_on(pack, cases, faithful, tmp_path / "whole", described(pack))
+    whole = read_results([tmp_path / "whole"])
+    assert joined.plan == whole.plan == [record.id for record in whole.records]
+    assert sorted(map(timeless, joined.records)) == sorted(map(timeless, whole.records))
+
+
+def timeless(record: Record) -> str:
+    return json.dumps(dataclasses.replace(record, written="", seconds={}).to_json(), sort_keys=True)
 
 
 def described(pack: Pack) -> dict[str, Any]:

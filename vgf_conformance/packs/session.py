@@ -12,6 +12,7 @@ from vgf_conformance.packs.pack import Pack
 from vgf_conformance.packs.run import run_cases
 from vgf_conformance.report import summary_table, write_reports
 from vgf_conformance.report.environment import header
+from vgf_conformance.results.shards import Shard
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
 from vgf_conformance.targets.base import Target
 from vgf_conformance.targets.environment import environment
@@ -22,8 +23,16 @@ from vgf_conformance.vocabulary import UserError, Verdict
 TARGET = "emulation"
 
 
-def run_pack(pack: Pack, words: Sequence[str], driver: str | None, folder: Path, *, resume: bool) -> bool:
-    """Run the cases whose ids contain ``words`` on the emulation layers over ``driver``.
+def run_pack(
+    pack: Pack,
+    words: Sequence[str],
+    driver: str | None,
+    folder: Path,
+    *,
+    shard: Shard | None = None,
+    resume: bool = False,
+) -> bool:
+    """Run the cases of ``shard`` whose ids contain ``words`` on the emulation layers over ``driver``.
 
     Records and reports go into ``folder`` and a summary to standard output. Returns whether every record
     there passes. Raises UserError for bad input: a pack, driver or folder.
@@ -31,11 +40,13 @@ def run_pack(pack: Pack, words: Sequence[str], driver: str | None, folder: Path,
     pack.verify()
     cases = pack.chosen(words)
     described = {**environment([TARGET], driver), "pack": _pack(pack)}
+    if shard:
+        described["shard"] = str(shard)
     print("\n".join([*header(described), pack.summary()]), flush=True)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as layers:
         target = emulation_target(choose_driver(driver), Path(layers))
         try:
-            return run_on(pack, cases, target, folder, described, resume=resume)
+            return run_on(pack, cases, target, folder, described, shard=shard, resume=resume)
         finally:
             target.close()
 
@@ -47,16 +58,18 @@ def run_on(
     folder: Path,
     described: dict[str, Any],
     *,
-    resume: bool,
+    shard: Shard | None = None,
+    resume: bool = False,
 ) -> bool:
     """As run_pack, on ``target``; ``described`` is the environment for the results."""
     _make(folder)
     done = _done(pack, folder, resume=resume)
-    waiting = [case for case in cases if case.id_on(target.name) not in done]
-    notes = [f"not run: {len(pack.manifest.cases) - len(cases)} other cases of the pack"]
-    with ResultsWriter(
-        results_file(folder), {**described, "notes": notes if len(cases) < len(pack.manifest.cases) else []}
-    ) as writer:
+    mine = [case for case in cases if shard is None or shard.holds(case.id)]
+    waiting = [case for case in mine if case.id_on(target.name) not in done]
+    others = len(pack.manifest.cases) - len(mine)
+    notes = [f"not run: {others} other cases of the pack"] if others else []
+    with ResultsWriter(results_file(folder), {**described, "notes": notes}) as writer:
+        writer.append_plan([case.id_on(target.name) for case in cases])
         for record in run_cases(pack, waiting, target):
             writer.append(record)
     results = read_results([folder])

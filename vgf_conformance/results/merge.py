@@ -16,6 +16,8 @@ from vgf_conformance.vocabulary import Verdict
 class Results:
     """What one or more results files hold.
 
+    ``plan`` has the ids of all cases that the runs were to have, those of their other shards too, in their
+    order; empty where no run says.
     ``claims`` are what the runs' backends claim, sorted, and empty where no run says. ``not_run`` are
     cases that could not be run, and have no record. ``warnings`` tells what had to be left out;
     ``torn`` that a file ends in the middle of a line. ``baselines`` are the headrooms on file that
@@ -23,6 +25,7 @@ class Results:
     """
 
     runs: list[dict[str, Any]] = field(default_factory=list)
+    plan: list[str] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     not_run: list[NotRun] = field(default_factory=list)
@@ -81,6 +84,7 @@ def merge(results: Iterable[Results]) -> Results:
     not_run: dict[str, NotRun] = {}
     for part in results:
         joined.runs += part.runs
+        joined.plan = joined_plan(joined.plan, part.plan)
         joined.claims = joined_claims(joined.claims, part.claims)
         joined.warnings += part.warnings
         joined.torn |= part.torn
@@ -96,6 +100,11 @@ def merge(results: Iterable[Results]) -> Results:
     joined.records = list(records.values())
     joined.not_run = [item for item in not_run.values() if item.id not in records]
     return joined
+
+
+def joined_plan(earlier: Iterable[str], later: Iterable[str]) -> list[str]:
+    """Both, each id once."""
+    return list(dict.fromkeys([*earlier, *later]))
 
 
 def joined_claims(earlier: Iterable[Claim], later: Iterable[Claim]) -> list[Claim]:

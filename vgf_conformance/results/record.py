@@ -2,12 +2,14 @@
 
 A results file is JSON Lines: one ``run`` line with the environment, then one
 ``case`` line for each record, appended and fsynced as it comes, and before the first
-record of an operator one ``claims`` line with what the backend says of operators. A case
+record of an operator one ``claims`` line with what the backend says of operators. A ``plan`` line
+lists the ids of all cases that a run is to have, its other shards' too. A case
 that could not be run, for want of a package, leaves a ``not_run`` line with the reason.
 ``schema.json`` beside this file is the contract; SCHEMA_VERSION grows with every change
 that an older reader cannot take. Version 2 added the ``claims`` line, the ``dtypes`` of a
 record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``, the ``not_run`` line, and
-what a record says of a model: ``about``, ``task`` and ``pte_bytes``. Older files are read as well.
+what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the ``plan`` line and a
+run's ``shard``. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 @dataclass

@@ -8,7 +8,8 @@ import fcntl
 import functools
 import json
 import os
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import jsonschema
 
 from vgf_conformance.results.claims import Claim
-from vgf_conformance.results.merge import Results, joined_claims, merge
+from vgf_conformance.results.merge import Results, joined_claims, joined_plan, merge
 from vgf_conformance.results.record import SCHEMA_VERSION, NotRun, Record
 from vgf_conformance.vocabulary import UserError
 
@@ -31,12 +32,13 @@ __all__ = [
     "results_file",
     "schema_refusal",
     "set_aside",
+    "write_results",
 ]
 
 FILE_NAME = "results.jsonl"
 
 #: What a line may be.
-KINDS = ("run", "claims", "not_run", "case")
+KINDS = ("run", "plan", "claims", "not_run", "case")
 
 
 class ResultsWriter:
@@ -71,13 +73,17 @@ class ResultsWriter:
         """
         self._write_line(replace(record, written=record.written or now()).to_json())
 
+    def append_plan(self, cases: Sequence[str]) -> None:
+        """Write the ids of all cases of the run, every shard's; raises UserError where the disk refuses."""
+        self._write_line(_plan_line(cases))
+
     def append_claims(self, claims: Iterable[Claim]) -> None:
         """Write what the backend claims; raises UserError where the disk refuses."""
-        self._write_line({"type": "claims", "claims": [claim.to_json() for claim in claims]})
+        self._write_line(_claims_line(claims))
 
     def append_not_run(self, case: NotRun) -> None:
         """Write that a case could not be run; raises UserError where the disk refuses."""
-        self._write_line({"type": "not_run", "id": case.id, "reason": case.reason})
+        self._write_line(_not_run_line(case))
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
@@ -97,7 +103,7 @@ class ResultsWriter:
         refusal = schema_refusal(document)
         if refusal:
             raise ValueError(f"not a valid {document['type']} line: {refusal}")
-        rest = memoryview(json.dumps(document, separators=(",", ":")).encode() + b"\n")
+        rest = memoryview(_encoded(document))
         end = os.fstat(self._file).st_size
         try:
             while rest:
@@ -113,6 +119,56 @@ class ResultsWriter:
             f"cannot write results to {self.path}: {error.strerror or error}. Free space or choose another "
             "folder for the results; what was written before is intact, and the same path continues it"
         )
+
+
+def write_results(path: Path, parts: Sequence[Results]) -> None:
+    """Write ``parts`` as one results file, each with its run lines before its records.
+
+    An id that several have is written as the last one has it. An existing file is replaced once all is
+    written. Raises UserError where that cannot be done.
+    """
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        with os.fdopen(descriptor, "wb") as file:
+            file.writelines(map(_encoded, _lines(parts)))
+        # mkstemp's own mode is for its owner alone.
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _lines(parts: Sequence[Results]) -> Iterator[dict[str, Any]]:
+    joined = merge(parts)
+    kept = {id(record) for record in joined.records}
+    for number, part in enumerate(parts):
+        yield from part.runs
+        if number == 0 and joined.plan:
+            yield _plan_line(joined.plan)
+        if number == 0 and joined.claims:
+            yield _claims_line(joined.claims)
+        yield from (record.to_json() for record in part.records if id(record) in kept)
+    yield from map(_not_run_line, joined.not_run)
+
+
+def _plan_line(cases: Sequence[str]) -> dict[str, Any]:
+    return {"type": "plan", "cases": list(cases)}
+
+
+def _claims_line(claims: Iterable[Claim]) -> dict[str, Any]:
+    return {"type": "claims", "claims": [claim.to_json() for claim in claims]}
+
+
+def _not_run_line(case: NotRun) -> dict[str, Any]:
+    return {"type": "not_run", "id": case.id, "reason": case.reason}
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 
 def set_aside(path: Path) -> None:
@@ -220,6 +276,9 @@ def _read_file(path: Path) -> Results:
         document = _parse(line, path, number)
         if document["type"] == "run":
             results.runs.append(document)
+            continue
+        if document["type"] == "plan":
+            results.plan = joined_plan(results.plan, document["cases"])
             continue
         if document["type"] == "claims":
             claims = map(Claim.from_json, document["claims"])

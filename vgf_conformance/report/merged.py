@@ -1,0 +1,58 @@
+"""Results of several runs made into one, with reports, and what they lack in words."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vgf_conformance.report.files import write_reports
+from vgf_conformance.report.summary import summary_table
+from vgf_conformance.results.merge import Results, merge
+from vgf_conformance.results.shards import gaps, shards_of
+from vgf_conformance.results.store import FILE_NAME, read_results, results_file, write_results
+from vgf_conformance.vocabulary import UserError
+
+
+def merge_files(paths: Sequence[Path], folder: Path) -> bool:
+    """Join results files, or folders of them, and write results and reports into ``folder``.
+
+    Returns whether all that was planned is there once and nothing failed unexpectedly. Raises UserError
+    where results cannot be read or written, or would be written over what is read.
+    """
+    target = folder / FILE_NAME
+    if any(results_file(path).resolve() == target.resolve() for path in paths):
+        raise UserError(f"{target} is one of the results to merge: name another folder")
+    parts = [read_results([path]) for path in paths]
+    joined = merge(parts)
+    for warning in (text for part in parts for text in part.warnings):
+        print(f"vgf-conformance: {warning}", file=sys.stderr)
+    write_results(target, parts)
+    joined.warnings = []
+    print(summary_table(joined))
+    for path in (target, *write_reports(joined, folder)):
+        print(path)
+    found = gaps(parts, joined)
+    print("\n".join([*_devices(joined), *found.lines(shards_of(joined)), _summary(joined)]))
+    return not found.any and not any(record.unexpected for record in joined.records)
+
+
+def _summary(joined: Results) -> str:
+    if not joined.plan:
+        return f"{len(joined.records)} cases; no run says what it was to have, so none can be missed"
+    known = {record.id for record in joined.records} | {item.id for item in joined.not_run}
+    there = sum(case in known for case in joined.plan)
+    return f"{there} of {len(joined.plan)} planned cases are there"
+
+
+def _devices(joined: Results) -> list[str]:
+    """Which run was on which device, where they are not all on one."""
+    devices: dict[str, list[str]] = {}
+    for run in joined.runs:
+        described = ", ".join(str(value) for value in run.get("driver", {}).values())
+        devices.setdefault(described or "no device", []).append(
+            f"shard {run['shard']}" if run.get("shard") else "a run"
+        )
+    if len(devices) < 2:
+        return []
+    return [f"device of {', '.join(dict.fromkeys(runs))}: {device}" for device, runs in devices.items()]
