@@ -663,3 +663,37 @@ def test_a_shard_that_is_none(project: Project) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "unknown shard '5/4': write I/N" in told(result)
     assert not project.results.exists()
+
+
+def test_workers_on_other_machines_describe_them(project: Project, tmp_path: Path) -> None:
+    """pytest-xdist's own remote execution, as docs/shards.md tells, on two servers of this machine."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    servers, addresses = [], []
+    try:
+        for name in ("one", "two"):
+            folder = tmp_path / name
+            folder.mkdir()
+            command = [sys.executable, "-u", "-m", "execnet.script.socketserver", "127.0.0.1:0"]
+            server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+            servers.append(server)
+            assert server.stdout is not None
+            # ... Entering Accept loop ('127.0.0.1', 40123)
+            addresses.append(server.stdout.readline().split()[-1].rstrip(")\n"))
+        workers = [f"--tx=socket=127.0.0.1:{port}" for port in addresses]
+        result = project.pytester.runpytest_inprocess(
+            str(project.root / "suites"),
+            *("-p", "no:cacheprovider", "--target", "reference"),
+            *(*workers, "--dist=load", f"--rsyncdir={project.root}", f"--results={project.results}"),
+        )
+    finally:
+        for server in servers:
+            server.kill()
+            server.communicate()
+    assert result.ret == pytest.ExitCode.OK
+    found = project.read()
+    assert sorted(item.id for item in found.records) == sorted(SMOKE[::2])
+    assert found.plan == SMOKE[::2]
+    ours, *others = found.runs
+    assert "worker" not in ours
+    assert sorted(run["worker"] for run in others) == ["gw0", "gw1"]
+    assert all(run["versions"] == ours["versions"] and run["hostname"] for run in others)

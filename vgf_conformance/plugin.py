@@ -7,6 +7,7 @@ reports, and all targets of one artifact go to one worker.
 from __future__ import annotations
 
 import dataclasses
+import platform
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ UNCOVERED = Path("golden") / "uncovered.toml"
 _RECORD = "vgf_record"
 _NOT_RUN = "vgf_not_run"
 _PLAN = "vgf_plan"
+_MACHINE = "vgf_machine"
 _CONFORMANCE = pytest.StashKey["Conformance"]()
 
 
@@ -398,9 +400,9 @@ class Conformance:
 
     def pytest_sessionstart(self) -> None:
         """Look at the machine once, before the header is printed."""
-        if self._is_worker:
+        if self._is_worker and not self._config.workerinput["vgf_remote"]:  # type: ignore[attr-defined]
             return
-        if not self._config.getoption("collectonly"):
+        if not self._is_worker and not self._config.getoption("collectonly"):
             self._require_results_folder()
         from vgf_conformance.targets.environment import environment
 
@@ -408,6 +410,7 @@ class Conformance:
             self._environment = environment(self.settings.targets, self.settings.driver)
         except UserError as error:
             raise pytest.UsageError(str(error)) from error
+        self._environment["hostname"] = platform.node()
         self._environment["options"] = shlex.join(self._config.invocation_params.args)
         self._environment["seed"] = self.settings.seed
         if self.settings.shard:
@@ -575,6 +578,9 @@ class Conformance:
         # With the first report: the controller of xdist's workers collects nothing itself.
         setattr(report, _PLAN, self._plan)
         self._plan = []
+        if self._is_worker:
+            setattr(report, _MACHINE, self._environment)
+            self._environment = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write each record, and each case that could not be run, as it comes."""
@@ -584,6 +590,8 @@ class Conformance:
             if (plan := getattr(report, _PLAN, None)) and not self._plan_written:
                 self._plan_written = True
                 self._open_writer().append_plan(plan)
+            if machine := getattr(report, _MACHINE, None):
+                self._open_writer().append_run({"worker": report.node.gateway.id, **machine})
             if document := getattr(report, _RECORD, None):
                 self._write(Record.from_json(document))
             elif reason := getattr(report, _NOT_RUN, ""):
@@ -613,8 +621,9 @@ class Conformance:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell an xdist worker what is done already."""
+        """Tell an xdist worker what is done already, and whether to describe its machine: another one."""
         node.workerinput["vgf_done"] = sorted(self._done)
+        node.workerinput["vgf_remote"] = not node.gateway.spec.popen
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:

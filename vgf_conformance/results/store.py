@@ -51,7 +51,6 @@ class ResultsWriter:
     def __init__(self, path: Path, environment: Mapping[str, Any]) -> None:
         """Open the file and write the run line; raises UserError where that cannot be done."""
         self.path = results_file(path)
-        run = {"started": now(), **environment, "type": "run", "schema": SCHEMA_VERSION}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -61,10 +60,14 @@ class ResultsWriter:
             _lock(self._file, self.path)
             if self.path.is_file():
                 _mend_tail(self._file, self.path)
-            self._write_line(run)
+            self.append_run(environment)
         except BaseException:
             self.close()
             raise
+
+    def append_run(self, environment: Mapping[str, Any]) -> None:
+        """Write a run line: this run's, or that of a worker on another machine; raises UserError."""
+        self._write_line({"started": now(), **environment, "type": "run", "schema": SCHEMA_VERSION})
 
     def append(self, record: Record) -> None:
         """Write one record and fsync it; raises UserError where the disk refuses.
