@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import signal
@@ -73,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_merge(commands)
     _add_compare(commands)
     _add_pack(commands)
+    _add_qualify(commands)
+    _add_submission(commands)
     return parser
 
 
@@ -292,10 +295,46 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "--outputs", metavar="DIR", type=Path, help="the folder that came back from the device"
     )
     verify.set_defaults(command=_pack_verify)
+    listing = actions.add_parser("list", help="print the ids of its cases, without a target")
+    listing.add_argument("file", metavar="FILE.zip", type=Path)
+    listing.set_defaults(command=_pack_list)
     unpack = actions.add_parser("unpack", help="lay a pack out for the stand-alone scenario runner")
     unpack.add_argument("file", metavar="FILE.zip", type=Path)
     unpack.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
     unpack.set_defaults(command=_pack_unpack)
+
+
+def _add_qualify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    qualify = commands.add_parser(
+        "qualify",
+        help="run a pack twice on a driver and write a submission",
+        description="Runs every case of the pack twice and writes a folder with statement, capability "
+        "report, records, logs and raw outputs. A run that was cut short goes on. Exit status: 0 all pass, with the "
+        "same outputs in both runs, 1 some do not, 2 bad input.",
+    )
+    qualify.add_argument("file", metavar="FILE.zip", type=Path)
+    _add_driver(qualify)
+    qualify.add_argument("--product", metavar="TEXT", required=True, help="what is qualified, in one line")
+    qualify.add_argument("--shard", metavar="I/N", default="1/1", help="only this part: one folder takes all")
+    qualify.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="the submission")
+    qualify.set_defaults(command=_qualify)
+
+
+def _add_submission(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    submission = commands.add_parser("submission", help="what a vendor hands in: see qualify")
+    actions = submission.add_subparsers(required=True, metavar="ACTION")
+    verify = actions.add_parser(
+        "verify",
+        help="check a submission, and judge its outputs again",
+        description="Prints that the submission is accepted, or each reason why it is not, a line each. Exit "
+        "status: 0 accepted, 1 refused, 2 bad input.",
+    )
+    verify.add_argument("folder", metavar="DIR", type=Path)
+    verify.add_argument("--pack", metavar="FILE.zip", type=Path, required=True)
+    verify.add_argument(
+        "--mandatory", metavar="FILE", type=Path, help="ids that it must hold (default: this release's)"
+    )
+    verify.set_defaults(command=_submission_verify)
 
 
 def _doctor(parsed: argparse.Namespace) -> int:
@@ -486,6 +525,14 @@ def _pack_verify(parsed: argparse.Namespace) -> int:
     return EXIT_PASS if all(record.verdict is Verdict.PASS for record in records) else EXIT_FAIL
 
 
+def _pack_list(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.packs.pack import open_pack
+
+    with open_pack(parsed.file) as pack:
+        print("\n".join(case.id for case in pack.manifest.cases))
+    return EXIT_PASS
+
+
 def _pack_unpack(parsed: argparse.Namespace) -> int:
     from vgf_conformance.packs.folder import unpack
     from vgf_conformance.packs.pack import open_pack
@@ -495,6 +542,33 @@ def _pack_unpack(parsed: argparse.Namespace) -> int:
         unpack(pack, parsed.output)
     print(f"{parsed.output}: see README.txt there")
     return EXIT_PASS
+
+
+def _qualify(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.packs.pack import open_pack
+    from vgf_conformance.qualification.machine import open_machine
+    from vgf_conformance.qualification.qualify import qualify
+    from vgf_conformance.results.shards import Shard
+
+    shard = Shard.parse(parsed.shard)
+    with open_pack(parsed.file) as pack:
+        pack.verify()
+        with open_machine(parsed.driver) as machine:
+            passed = qualify(pack, machine, parsed.product, parsed.output, shard)
+    return EXIT_PASS if passed else EXIT_FAIL
+
+
+def _submission_verify(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.packs.pack import open_pack
+    from vgf_conformance.qualification.mandatory import mandatory_cases
+    from vgf_conformance.qualification.verify import verify
+
+    mandatory = mandatory_cases(parsed.mandatory)
+    with open_pack(parsed.pack) as pack:
+        pack.verify()
+        found = verify(parsed.folder, pack, mandatory, datetime.date.today())
+    print("\n".join([*found.reasons, "refused"] if found.reasons else [found.summary()]))
+    return EXIT_FAIL if found.reasons else EXIT_PASS
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ def _pipe(path: Path) -> None:
     ("fault", "words"),
     [
         (_pickled, "holds pickled Python objects"),
-        (_huge, "is larger than an output of shape [3, 5] can be"),
+        (_huge, "is larger than it can be (10120 bytes)"),
         (_text, "is no .npy file"),
         (_folder, "is not a file"),
         (_pipe, "is not a file"),

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from tests.packs.helpers import call, changed, members, refused, replaced, written
+from vgf_conformance.formats.arrays import read_npy
 from vgf_conformance.packs.archive import MANIFEST
-from vgf_conformance.packs.arrays import read_npy
 from vgf_conformance.packs.manifest import SCHEMA_VERSION, Manifest
 from vgf_conformance.packs.pack import Pack, open_pack
 from vgf_conformance.vocabulary import UserError

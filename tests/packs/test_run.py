@@ -88,6 +88,7 @@ def test_verdicts_are_those_of_the_suite(
             "tier",
             "driver",
             "delegates",
+            "outputs",
         )
         assert all(getattr(ours, name) == getattr(theirs, name) for name in same)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.device import judge_device
+from vgf_conformance.comparison.digests import digests
 from vgf_conformance.evaluation.attribute import Attributor
 from vgf_conformance.evaluation.eager import EagerFailure, one_thread
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
@@ -209,6 +210,7 @@ class Evaluator:
         start = time.perf_counter()
         walk = walk_program(prepared.artifact, prepared.inputs, self._targets[target])
         record.seconds["run"] = time.perf_counter() - start
+        record.outputs = [digests(call.outputs.arrays) for call in walk.calls]
         faults = [fault for call in walk.calls for fault in _call_faults(prepared, call)]
         custom = {number for number, graph in enumerate(prepared.graphs) if _has_custom(graph)}
         for call in walk.calls:

@@ -26,13 +26,13 @@ from vgf_conformance.evaluation.collect import declared_cases
 from vgf_conformance.evaluation.prepare import Prepared, prepare
 from vgf_conformance.evaluation.subject import subject_of
 from vgf_conformance.evaluation.walk import Call as WalkedCall
+from vgf_conformance.formats.arrays import npy
 from vgf_conformance.formats.scenario import scenario
 from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.formats.vgf import Vgf, read_vgf
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache, default_folder
 from vgf_conformance.packs.archive import require_replaceable, write_archive
-from vgf_conformance.packs.arrays import npy
 from vgf_conformance.packs.manifest import (
     Call,
     Expected,

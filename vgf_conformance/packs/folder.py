@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from vgf_conformance.formats.arrays import HEADER_LIMIT, read_npy
 from vgf_conformance.formats.delegate import Delegate
-from vgf_conformance.packs.arrays import HEADER_LIMIT, read_npy
 from vgf_conformance.packs.manifest import Call, PackedCase
 from vgf_conformance.packs.pack import Array, Pack
 from vgf_conformance.packs.run import run_case
@@ -120,18 +120,33 @@ class _BroughtBack:
         """Nothing runs."""
 
 
+def read_output(content: bytes, shape: tuple[int, ...]) -> Array:
+    """An output of ``shape`` in a ``.npy`` file, narrow floats as integers; raises ValueError."""
+    array = read_npy(content)
+    # A VGF has a rank-0 tensor as one of shape [1].
+    return array.reshape(shape) if array.size == 1 and set(shape) <= {1} else array
+
+
+def read_limited(path: Path, limit: int) -> bytes:
+    """The content of a file; raises ValueError where it is none or has more bytes, and OSError."""
+    # A pipe would be waited for.
+    if path.exists() and not path.is_file():
+        raise ValueError("is not a file")
+    with path.open("rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"is larger than it can be ({limit} bytes)")
+    return content
+
+
+def output_limit(shape: tuple[int, ...]) -> int:
+    """Bytes that the file of an output may have: eight is the widest element that a device gives."""
+    return HEADER_LIMIT + 8 * max(1, math.prod(shape))
+
+
 def _output(path: Path, number: int, shape: tuple[int, ...]) -> Array:
     try:
-        # Eight bytes is the widest element that a device gives.
-        limit = HEADER_LIMIT + 8 * max(1, math.prod(shape))
-        # A pipe would be waited for.
-        if path.exists() and not path.is_file():
-            raise ValueError("is not a file")
-        with path.open("rb") as file:
-            content = file.read(limit + 1)
-        if len(content) > limit:
-            raise ValueError(f"is larger than an output of shape {list(shape)} can be")
-        array = read_npy(content)
+        return read_output(read_limited(path, output_limit(shape)), shape)
     except FileNotFoundError:
         message = f"output {number} is missing: {path.parent.parent.name}/{path.parent.name}/{path.name}"
         raise TargetFailure(Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN, message) from None
@@ -139,5 +154,3 @@ def _output(path: Path, number: int, shape: tuple[int, ...]) -> Array:
         raise UserError(f"{path}: {error.strerror or error}") from error
     except ValueError as error:
         raise UserError(f"{path}: {error}") from error
-    # A VGF has a rank-0 tensor as one of shape [1].
-    return array.reshape(shape) if array.size == 1 and set(shape) <= {1} else array

@@ -12,10 +12,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from vgf_conformance.formats.arrays import as_dtype, read_npy
 from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, read_graph, storage
 from vgf_conformance.packs.archive import MANIFEST, Archive
-from vgf_conformance.packs.arrays import as_dtype, read_npy
 from vgf_conformance.packs.manifest import Call, Manifest, PackedCase, StoredArray
 from vgf_conformance.vocabulary import UserError
 
@@ -159,10 +159,11 @@ class Pack:
 
     def _refused(self, name: str, why: str) -> UserError:
         # Names and damaged data are a stranger's: no control character gets to a terminal.
-        return UserError(f"{self.path}: member {ascii(name)[1:-1]}: {_one_line(why)}")
+        return UserError(f"{self.path}: member {ascii(name)[1:-1]}: {one_line(why)}")
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Text of a stranger for a terminal: no control characters, and no more than a few lines of it."""
     return "".join(letter if letter.isprintable() else " " for letter in text)[:500]
 
 

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 
 from vgf_conformance.comparison.device import judge_device
+from vgf_conformance.comparison.digests import digests
 from vgf_conformance.packs.manifest import PackedCase
 from vgf_conformance.packs.pack import LoadedCall, Pack
 from vgf_conformance.results.record import Comparison, DelegateFacts, Record
@@ -35,6 +36,7 @@ def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
     try:
         for number, call in enumerate(calls):
             outputs = _timed(record, target, number, call)
+            record.outputs.append(digests(outputs.arrays))
             faults += _unsteady(call, outputs)
             record.comparisons += _judged(call, outputs, target.name)
     except TargetFailure as failure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from vgf_conformance.packs.pack import Pack
 from vgf_conformance.packs.run import run_cases
 from vgf_conformance.report import summary_table, write_reports
 from vgf_conformance.report.environment import header
+from vgf_conformance.results.record import Record
 from vgf_conformance.results.shards import Shard
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
 from vgf_conformance.targets.base import Target
@@ -39,7 +40,7 @@ def run_pack(
     """
     pack.verify()
     cases = pack.chosen(words)
-    described = {**environment([TARGET], driver), "pack": _pack(pack)}
+    described = {**environment([TARGET], driver), "pack": described_pack(pack)}
     if shard:
         described["shard"] = str(shard)
     print("\n".join([*header(described), pack.summary()]), flush=True)
@@ -62,16 +63,9 @@ def run_on(
     resume: bool = False,
 ) -> bool:
     """As run_pack, on ``target``; ``described`` is the environment for the results."""
-    _make(folder)
-    done = _done(pack, folder, resume=resume)
-    mine = [case for case in cases if shard is None or shard.holds(case.id)]
-    waiting = [case for case in mine if case.id_on(target.name) not in done]
-    others = len(pack.manifest.cases) - len(mine)
-    notes = [f"not run: {others} other cases of the pack"] if others else []
-    with ResultsWriter(results_file(folder), {**described, "notes": notes}) as writer:
-        writer.append_plan([case.id_on(target.name) for case in cases])
-        for record in run_cases(pack, waiting, target):
-            writer.append(record)
+    make_folder(folder)
+    for _ in recorded(pack, cases, target, results_file(folder), described, shard=shard, resume=resume):
+        pass
     results = read_results([folder])
     print(summary_table(results))
     for path in write_reports(results, folder):
@@ -79,7 +73,35 @@ def run_on(
     return all(record.verdict is Verdict.PASS for record in results.records)
 
 
-def _make(folder: Path) -> None:
+def recorded(
+    pack: Pack,
+    cases: Sequence[PackedCase],
+    target: Target,
+    path: Path,
+    described: dict[str, Any],
+    *,
+    shard: Shard | None,
+    resume: bool,
+) -> Iterator[Record]:
+    """Run those of ``cases`` that are in ``shard`` and write each record to the file ``path``, as it comes.
+
+    With ``resume`` only those that the file lacks. Raises UserError where it holds results of another
+    pack, or cannot be written.
+    """
+    done = _done(pack, path, resume=resume)
+    mine = [case for case in cases if shard is None or shard.holds(case.id)]
+    waiting = [case for case in mine if case.id_on(target.name) not in done]
+    others = len(pack.manifest.cases) - len(mine)
+    notes = [f"not run: {others} other cases of the pack"] if others else []
+    with ResultsWriter(path, {**described, "notes": notes}) as writer:
+        writer.append_plan([case.id_on(target.name) for case in cases])
+        for record in run_cases(pack, waiting, target):
+            writer.append(record)
+            yield record
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for results; raises UserError where that cannot be done."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file; name a folder for the results")
     try:
@@ -88,23 +110,22 @@ def _make(folder: Path) -> None:
         raise UserError(f"cannot write results to {folder}: {error.strerror or error}") from error
 
 
-def _done(pack: Pack, folder: Path, *, resume: bool) -> set[str]:
+def _done(pack: Pack, path: Path, *, resume: bool) -> set[str]:
     """Ids that need not run again; without ``resume`` an earlier run's results are set aside.
 
     Raises UserError where they are of another pack.
     """
-    path = results_file(folder)
     if not path.exists():
         return set()
     if not resume:
         set_aside(path)
         return set()
     results = read_results([path])
-    if any(run.get("pack") != _pack(pack) for run in results.runs):
+    if any(run.get("pack") != described_pack(pack) for run in results.runs):
         raise UserError(f"{path} holds results of another pack, so they cannot be gone on with")
     return {record.id for record in results.records}
 
 
-def _pack(pack: Pack) -> dict[str, str]:
+def described_pack(pack: Pack) -> dict[str, str]:
     """What results say of the pack."""
     return {"sha256": pack.sha256, "built by": f"vgf-conformance {pack.manifest.tool}"}

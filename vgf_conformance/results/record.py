@@ -8,8 +8,8 @@ that could not be run, for want of a package, leaves a ``not_run`` line with the
 ``schema.json`` beside this file is the contract; SCHEMA_VERSION grows with every change
 that an older reader cannot take. Version 2 added the ``claims`` line, the ``dtypes`` of a
 record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``, the ``not_run`` line, and
-what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the ``plan`` line and a
-run's ``shard``. Older files are read as well.
+what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the ``plan`` line, a
+run's ``shard`` and the ``outputs`` of a record. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -71,6 +71,17 @@ class Comparison:
     message: str = ""
     histogram: list[int] = field(default_factory=list)
     histogram_unit: str = ""
+
+
+@dataclass(frozen=True)
+class OutputDigest:
+    """One output of a delegate call: its dtype, and the SHA-256 (hexadecimal) of its ``.npy`` file.
+
+    Narrow floats are integers of their width in the file. Equal digests are equal bits.
+    """
+
+    dtype: str
+    sha256: str
 
 
 @dataclass
@@ -191,6 +202,8 @@ class Record:
     (a conformance test of TOSA's own) or ``arithmetic`` (how a target computes, in ``notes``).
     ``dtypes`` are what it computed with, as claims name them: those of the inputs and weights,
     and where a scheme quantises them the scheme's (int8, int16, int4).
+    ``outputs`` are those of the delegate calls on the target, call by call, as far as it came; the
+    reference model's are not kept.
     ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
     stage. ``about`` tells a model's source, licence and weights, ``pte_bytes`` the size of its .pte.
     ``expected`` is the reason of the expectation that foresaw this verdict;
@@ -219,6 +232,7 @@ class Record:
     unexpected: bool = False
     expectation_note: str = ""
     comparisons: list[Comparison] = field(default_factory=list)
+    outputs: list[list[OutputDigest]] = field(default_factory=list)
     delegates: list[DelegateFacts] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
     first_wrong: FirstWrong | None = None
@@ -256,6 +270,7 @@ class Record:
         fields["stage"] = Stage(fields["stage"]) if fields.get("stage") else None
         fields["finding"] = Finding(fields["finding"]) if fields.get("finding") else None
         fields["comparisons"] = [_comparison(item) for item in fields.get("comparisons", [])]
+        fields["outputs"] = [[OutputDigest(**item) for item in call] for call in fields.get("outputs", [])]
         fields["delegates"] = [DelegateFacts(**item) for item in fields.get("delegates", [])]
         fields["leftovers"] = [Leftover(**item) for item in fields.get("leftovers", [])]
         if first := fields.get("first_wrong"):

@@ -28,6 +28,7 @@ __all__ = [
     "Results",
     "ResultsWriter",
     "now",
+    "parse_line",
     "read_results",
     "results_file",
     "schema_refusal",
@@ -242,7 +243,7 @@ def _mend_tail(file: int, path: Path) -> None:
     content = path.read_bytes()
     first, newline, _ = content.partition(b"\n")
     if newline:
-        _parse(first, path, 1)
+        parse_line(first, path, 1)
     tail = content[content.rfind(b"\n") + 1 :]
     if not tail:
         return
@@ -276,7 +277,7 @@ def _read_file(path: Path) -> Results:
         results.warnings.append(f"{path}:{len(lines) + 1}: the last line is torn (a killed run) and left out")
     records: dict[str, Record] = {}
     for number, line in enumerate(lines, 1):
-        document = _parse(line, path, number)
+        document = parse_line(line, path, number)
         if document["type"] == "run":
             results.runs.append(document)
             continue
@@ -298,7 +299,8 @@ def _read_file(path: Path) -> Results:
     return results
 
 
-def _parse(line: bytes, path: Path, number: int) -> dict[str, Any]:
+def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    """A line of a results file, the first of which is number 1; raises UserError naming ``path`` and it."""
     try:
         document: dict[str, Any] = json.loads(line)
     except ValueError as error:

@@ -1,0 +1,103 @@
+"""What a shard of a submission says of itself: ``statement.json``, by ``schema.json`` beside this file.
+
+SCHEMA_VERSION grows with every change that an older reader cannot take.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from vgf_conformance import __version__
+
+SCHEMA_VERSION = 1
+
+#: What of the package makes its results.
+_SOURCES = (".py", ".json", ".tosa", ".vgf", ".html")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """The vgf-conformance that ran: its version, and a SHA-256 over its files."""
+
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Who qualifies what, on what.
+
+    ``pack`` is the SHA-256 of the pack's file. ``device`` is the device's identity, as every run line has
+    it: ``name`` and whatever else tells it from others; ``layers`` says which emulation layers are over it.
+    ``files`` has the SHA-256 of every other file of the shard's folder, by name.
+    """
+
+    product: str
+    shard: str
+    pack: str
+    tool: Tool
+    target: str
+    device: Mapping[str, str | int]
+    layers: str
+    os: str
+    cpu: str
+    python: str
+    versions: Mapping[str, str]
+    files: Mapping[str, str]
+
+    def encode(self) -> bytes:
+        """The content of ``statement.json``."""
+        document = {"schema": SCHEMA_VERSION, **dataclasses.asdict(self)}
+        return json.dumps(document, indent=1).encode() + b"\n"
+
+    @classmethod
+    def decode(cls, content: bytes) -> Statement:
+        """The inverse of encode; raises ValueError saying what is wrong."""
+        document = parse(content)
+        version = document.get("schema") if isinstance(document, dict) else None
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            raise ValueError(f"schema {version}, but this version reads up to {SCHEMA_VERSION}")
+        error = jsonschema.exceptions.best_match(_validator().iter_errors(document))
+        if error is not None:
+            raise ValueError(f"{error.json_path}: {error.message[:200]}")
+        del document["schema"]
+        return cls(**{**document, "tool": Tool(**document["tool"])})
+
+
+def parse(content: bytes) -> Any:
+    """The value of a JSON file; raises ValueError where it is none."""
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise ValueError("not JSON: nested too deep") from error
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8") from error
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from error
+
+
+def this_tool() -> Tool:
+    """The vgf-conformance that runs now."""
+    package = Path(str(resources.files("vgf_conformance")))
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*")):
+        if path.suffix in _SOURCES:
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(package).as_posix()} {len(content)}\n".encode() + content)
+    return Tool(__version__, digest.hexdigest())
+
+
+@functools.cache
+def _validator() -> jsonschema.Draft202012Validator:
+    schema = resources.files(__package__).joinpath("schema.json").read_text("utf-8")
+    return jsonschema.Draft202012Validator(json.loads(schema))
