@@ -25,6 +25,9 @@ MODELS = "models.txt"
 #: The one environment of all sessions that need PyTorch: it is too large to have twice.
 STACK = Path(__file__).parent / ".nox" / f"stack-{sys.version_info.major}.{sys.version_info.minor}"
 
+#: The golden pack of every tier.
+FULL_PACK = Path("build/full.zip")
+
 SYSTEM_PACKAGES = ("libvulkan1", "mesa-vulkan-drivers")
 
 
@@ -86,9 +89,17 @@ def sensitivity(session: nox.Session) -> None:
 def pack(session: nox.Session) -> None:
     """Build the golden pack of every tier: build/full.zip, or what ``-- -o FILE`` names."""
     install_stack(session)
-    suites = ("suites/operators", "suites/programs", "suites/models")
-    options = session.posargs or ["-o", "build/full.zip"]
-    run(session, "vgf-conformance", "pack", "build", *suites, "--tier", "all", *options)
+    build_pack(session, *session.posargs or ["-o", str(FULL_PACK)])
+
+
+@nox.session(venv_backend="none", default=False)
+def qualify(session: nox.Session) -> None:
+    """Qualify a driver by the full pack: ``-- --driver FILE.json --product TEXT [-o DIR]``."""
+    install_vulkan(session)
+    install_stack(session)
+    if not FULL_PACK.exists():
+        build_pack(session, "-o", str(FULL_PACK))
+    run(session, "vgf-conformance", "qualify", str(FULL_PACK), "-o", "build/submission", *session.posargs)
 
 
 @nox.session(venv_backend="none", default=False)
@@ -97,6 +108,12 @@ def agreement(session: nox.Session) -> None:
     install_stack(session)
     files = map(str, sorted(Path("suites/tosa").glob("test_*.py")))
     run(session, "python", "-m", "vgf_conformance.tosatests.agreement", *files, *session.posargs)
+
+
+def build_pack(session: nox.Session, *options: str) -> None:
+    """Pack every tier of what is lowered."""
+    suites = ("suites/operators", "suites/programs", "suites/models")
+    run(session, "vgf-conformance", "pack", "build", *suites, "--tier", "all", *options)
 
 
 def run_suites(

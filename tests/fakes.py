@@ -117,6 +117,20 @@ class RepeatsDifferently(Faithful):
         return outputs
 
 
+class DiffersBetweenRuns(Faithful):
+    """Each build adds another last bit to the second output, the same in every run of that build."""
+
+    _builds = 0
+
+    def build(self, delegate: Delegate) -> ReferenceGraph | Planted:
+        DiffersBetweenRuns._builds += 1
+        return super().build(delegate)
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        outputs[1].view(np.uint8).reshape(-1)[0] ^= self._builds % 2
+        return outputs
+
+
 class CrashesWithSigill(Faithful):
     def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
         print("last words of a driver", flush=True)

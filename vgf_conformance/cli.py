@@ -309,8 +309,8 @@ def _add_qualify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "qualify",
         help="run a pack twice on a driver and write a submission",
         description="Runs every case of the pack twice and writes a folder with statement, capability "
-        "report, records, logs and raw outputs. A run that was cut short goes on. Exit status: 0 all pass, with the "
-        "same outputs in both runs, 1 some do not, 2 bad input.",
+        "report, records, logs and raw outputs. A run that was cut short goes on. Exit status: 0 all pass, "
+        "with the same outputs in both runs, 1 some do not, 2 bad input.",
     )
     qualify.add_argument("file", metavar="FILE.zip", type=Path)
     _add_driver(qualify)

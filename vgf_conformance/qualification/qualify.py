@@ -34,8 +34,8 @@ from vgf_conformance.vocabulary import UserError, Verdict
 def qualify(pack: Pack, machine: Machine, product: str, folder: Path, shard: Shard) -> bool:
     """Run ``shard`` of the pack twice and write its folder below ``folder``.
 
-    Goes on where a run was cut short. Returns whether every case passes in both runs with the same outputs. Raises UserError for bad input, and
-    where the folder holds a finished shard or the beginning of another one.
+    Goes on where a run was cut short. Returns whether every case passes in both runs with the same outputs.
+    Raises UserError for bad input, and where the folder holds a finished shard or the beginning of another.
     """
     if not product.strip() or not product.isprintable():
         raise UserError("--product: name the product in one line of printable text")
