@@ -117,6 +117,14 @@ class RepeatsDifferently(Faithful):
         return outputs
 
 
+class LastBit(Faithful):
+    """The last bit of one element of the first output is another, in every run."""
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        outputs[0].view(np.uint8).reshape(-1)[0] ^= 1
+        return outputs
+
+
 class DiffersBetweenRuns(Faithful):
     """Each build adds another last bit to the second output, the same in every run of that build."""
 

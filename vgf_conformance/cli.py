@@ -238,9 +238,17 @@ def _add_merge(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    compare = commands.add_parser("compare", help="what changed from one run to the next")
-    compare.add_argument("old", metavar="OLD", type=Path)
-    compare.add_argument("new", metavar="NEW", type=Path)
+    compare = commands.add_parser(
+        "compare",
+        help="what changed from one run to the next, or how two drivers differ",
+        description="Of two runs on one driver: new failures, what is fixed, delegation gained and lost. Of "
+        "results on two drivers: verdicts, bits, headroom and seconds by operator, and between two "
+        "submissions how far outputs are apart. Exit status: 0 nothing is worse (drivers: same verdicts), 1 "
+        "otherwise, 2 bad input.",
+    )
+    compare.add_argument("old", metavar="OLD", type=Path, help="results, or a submission")
+    compare.add_argument("new", metavar="NEW", type=Path, help="results, or a submission")
+    compare.add_argument("-o", "--output", metavar="FILE.md", type=Path, help="write the comparison here too")
     compare.set_defaults(command=_compare)
 
 
@@ -475,13 +483,32 @@ def _merge(parsed: argparse.Namespace) -> int:
 
 
 def _compare(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.comparison.drivers import compare_drivers, on_two_drivers, side
+    from vgf_conformance.qualification.sides import read_side
     from vgf_conformance.report import compare_table
+    from vgf_conformance.report.drivers import drivers_page, drivers_text
+    from vgf_conformance.report.markdown import code, document
     from vgf_conformance.results.merge import compare_runs
-    from vgf_conformance.results.store import read_results
 
-    comparison = compare_runs(read_results([parsed.old]), read_results([parsed.new]))
-    print(compare_table(comparison))
-    return EXIT_FAIL if comparison.worse else EXIT_PASS
+    (old, look_old), (new, look_new) = read_side(parsed.old), read_side(parsed.new)
+    if on_two_drivers(old, new):
+        comparison = compare_drivers(side(old, look_old), side(new, look_new))
+        text, good, page = drivers_text(comparison), comparison.agree, drivers_page(comparison)
+    else:
+        changes = compare_runs(old, new)
+        text, good = compare_table(changes), not changes.worse
+        page = document("Two runs", ("What changed", code(text)))
+    print(text)
+    if parsed.output:
+        _write_text(parsed.output, page)
+    return EXIT_PASS if good else EXIT_FAIL
+
+
+def _write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _pack_build(parsed: argparse.Namespace) -> int:

@@ -35,9 +35,9 @@ def machine(runner: str, device: str = DEVICE) -> Machine:
     return Machine(target, described, identity, "no layers", {"driver": driver})
 
 
-def submission(packed: Path, folder: Path, runner: str, shards: int) -> Path:
+def submission(packed: Path, folder: Path, runner: str, shards: int, device: str = DEVICE) -> Path:
     """Qualify ``runner`` in so many shards."""
-    made = machine(runner)
+    made = machine(runner, device)
     try:
         with open_pack(packed) as pack:
             for number in range(1, shards + 1):
