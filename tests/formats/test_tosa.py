@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import subprocess
+from pathlib import Path
+
+from vgf_conformance.formats import tosa_schema
 from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, TosaTensor
 
 TENSORS = {
@@ -57,3 +62,13 @@ def test_operators_are_counted_by_the_dtype_that_they_work_on() -> None:
     assert {name: sum(found.values()) for name, found in counted.operator_dtypes().items()} == (
         counted.operator_counts()
     )
+
+
+def test_the_schema_is_what_flatc_makes_of_tosa_tools(tmp_path: Path) -> None:
+    """``tosa_schema.py`` stands in for tosa-tools, which is too large for whoever only reads graphs."""
+    tools = Path(importlib.metadata.distribution("tosa-tools").locate_file("bin"))  # type: ignore[arg-type]
+    subprocess.run(
+        [tools / "flatc", "--python", "--gen-onefile", "-o", tmp_path, tools / "tosa.fbs"], check=True
+    )
+    generated = (tmp_path / "tosa_generated.py").read_text()
+    assert Path(tosa_schema.__file__).read_text() == generated

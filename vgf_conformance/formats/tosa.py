@@ -1,6 +1,6 @@
 """Read a serialized TOSA graph (flatbuffers, ``*.tosa``) into plain Python and numpy.
 
-The flatbuffers accessors that come with tosa-tools (package ``tosa``) are read
+The accessors that flatc generates from TOSA's schema (``tosa_schema.py``) are read
 generically: a vector field has the companion methods ``XAsNumpy`` and ``XLength``,
 a scalar field has none, so that a new operator's attributes need no code here.
 """
@@ -8,7 +8,6 @@ a scalar field has none, so that a new operator's attributes need no code here.
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 import re
 from collections import Counter
@@ -18,6 +17,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
+
+from vgf_conformance.formats import tosa_schema
 
 #: TOSA's name of an element type -> ours: a numpy name, or the name that TOSA alone has.
 DTYPES = {
@@ -259,7 +260,7 @@ def _member(enumeration: str, number: int) -> str:
 @functools.cache
 def schema(table: str) -> Any:
     """The accessor class, or the enumeration, of that name."""
-    return getattr(importlib.import_module(f"tosa.{table}"), table)
+    return getattr(tosa_schema, table)
 
 
 def _items(table: Any, field: str) -> list[Any]:

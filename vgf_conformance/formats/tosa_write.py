@@ -8,7 +8,6 @@ code of its own, as they are read. (tosa-tools' own serializer cannot make attri
 from __future__ import annotations
 
 import functools
-import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ import flatbuffers
 import numpy as np
 from numpy.typing import NDArray
 
+from vgf_conformance.formats import tosa_schema
 from vgf_conformance.formats.tosa import (
     DTYPES,
     ENUMERATIONS,
@@ -153,21 +153,24 @@ def _number(enumeration: str, member: str) -> int:
 
 def _table(builder: Any, kind: str, **fields: Any) -> int:
     """Write a table; offsets of what it refers to and plain numbers are given by field."""
-    module = importlib.import_module(f"tosa.{kind}")
     adders = _adders(kind)
-    module.Start(builder)
+    getattr(tosa_schema, f"{kind}Start")(builder)
     for name, value in fields.items():
-        adder = adders.get(_plain(f"Add{name}"))
+        adder = adders.get(_plain(name))
         if adder is None:
             raise ValueError(f"TOSA's {kind} has no field {name}")
         adder(builder, value)
-    return int(module.End(builder))
+    return int(getattr(tosa_schema, f"{kind}End")(builder))
 
 
 @functools.cache
 def _adders(kind: str) -> dict[str, Callable[[Any, Any], None]]:
-    module = importlib.import_module(f"tosa.{kind}")
-    return {_plain(name): function for name, function in vars(module).items() if name.startswith("Add")}
+    start = f"{kind}Add"
+    return {
+        _plain(name.removeprefix(start)): function
+        for name, function in vars(tosa_schema).items()
+        if name.startswith(start)
+    }
 
 
 @functools.cache

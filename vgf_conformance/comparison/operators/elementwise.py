@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from vgf_conformance.comparison import bounds
 from vgf_conformance.comparison.operators.base import (
@@ -60,13 +60,22 @@ def _rsqrt(operand: Array) -> Array:
     return 1.0 / np.sqrt(operand)
 
 
+def _sigmoid(operand: Array) -> Array:
+    # Without overflow on either side.
+    small = np.exp(-np.abs(operand))
+    return np.asarray(np.where(operand >= 0, 1.0, small) / (1.0 + small))
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
 #: Functions of one float that are monotone over their whole domain.
 _MONOTONE: dict[str, Callable[[Array], Any]] = {
     "EXP": np.exp,
     "LOG": np.log,
-    "SIGMOID": special.expit,
+    "SIGMOID": _sigmoid,
     "TANH": np.tanh,
-    "ERF": special.erf,
+    "ERF": _erf,
     "RSQRT": _rsqrt,
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import ndimage
 
 from vgf_conformance.comparison import bounds
 from vgf_conformance.comparison.operators.base import (
@@ -121,13 +120,20 @@ def table(call: Call) -> Bounded:
     reach = np.minimum(np.ceil(operand.error), high - low).astype(np.int64)
     error = np.zeros(index.shape)
     for width in np.unique(reach[reach > 0]):
-        largest, smallest = (
-            filtered(function, size=2 * int(width) + 1, mode="nearest")
-            for filtered in (ndimage.maximum_filter1d, ndimage.minimum_filter1d)
-        )
+        largest, smallest = (_neighbours(function, int(width), pick) for pick in (np.maximum, np.minimum))
         farthest = np.maximum(largest - function, function - smallest)
         error = np.where(reach == width, farthest[index], error)
     return call.result(function[index], error)
+
+
+def _neighbours(values: Array, width: int, pick: Callable[[Array, Array], Array]) -> Array:
+    """The extreme, as ``pick`` has it, of each value's neighbours up to ``width`` away."""
+    found, span = np.pad(values, width, mode="edge"), 1
+    # Windows twice as wide, made of two, until two that overlap make the one that is wanted.
+    while 2 * span <= 2 * width + 1:
+        found, span = pick(found[:-span], found[span:]), 2 * span
+    rest = 2 * width + 1 - span
+    return pick(found[: values.size], found[rest : rest + values.size])
 
 
 def _interpolated(entries: Array) -> Array:
