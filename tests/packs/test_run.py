@@ -42,7 +42,8 @@ def ran(small: Path, tmp_path_factory: pytest.TempPathFactory) -> subprocess.Com
     """The pack verified and run in processes that cannot import PyTorch or ExecuTorch."""
     folder = tmp_path_factory.mktemp("blocked")
     (folder / "sitecustomize.py").write_text(BLOCKER)
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path}
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -90,7 +91,7 @@ def test_verdicts_are_those_of_the_suite(
             "delegates",
             "outputs",
         )
-        assert all(getattr(ours, name) == getattr(theirs, name) for name in same)
+        assert {name: getattr(ours, name) for name in same} == {name: getattr(theirs, name) for name in same}
 
 
 def evaluate(record: Record, suite: Path, evaluator: Evaluator) -> Record:
