@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import torch
@@ -9,9 +10,14 @@ from torch import nn
 
 from tests.subjects import FP, INT, randn, subject
 from vgf_conformance.evaluation.evaluate import Evaluator
+from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 X = randn(2, 3)
+
+
+def model(module: nn.Module) -> Subject:
+    return dataclasses.replace(subject(module, X), kind="model")
 
 
 def broken_linear() -> nn.Module:
@@ -22,9 +28,18 @@ def broken_linear() -> nn.Module:
 
 
 def test_weights_with_nan(evaluator: Evaluator) -> None:
-    record = evaluator.evaluate(subject(broken_linear(), X), FP, "none", "reference")
+    record = evaluator.evaluate(model(broken_linear()), FP, "none", "reference")
     assert (record.verdict, record.stage, record.finding) == (Verdict.ERROR, Stage.EXPORT, Finding.INPUT)
     assert record.message == "the model's weights hold NaN: 0.weight"
+
+
+def test_an_operators_weights_may_be_special(evaluator: Evaluator) -> None:
+    table = nn.Embedding(3, 2)
+    with torch.no_grad():
+        table.weight[1, 0] = math.nan
+    asked = subject(table, torch.tensor([0, 1, 2, 1]))
+    assert asked.kind == "operator"
+    assert evaluator.evaluate(asked, FP, "none", "reference").verdict is Verdict.PASS
 
 
 def test_running_statistics_with_nan_but_not_a_constant(evaluator: Evaluator) -> None:
@@ -38,9 +53,9 @@ def test_running_statistics_with_nan_but_not_a_constant(evaluator: Evaluator) ->
 
     norm = nn.BatchNorm1d(3)
     norm.running_mean.fill_(math.nan)
-    record = evaluator.evaluate(subject(norm, X), FP, "none", "reference")
+    record = evaluator.evaluate(model(norm), FP, "none", "reference")
     assert record.message == "the model's weights hold NaN: running_mean"
-    assert evaluator.evaluate(subject(Constant(), X), FP, "none", "reference").verdict is Verdict.PASS
+    assert evaluator.evaluate(model(Constant()), FP, "none", "reference").verdict is Verdict.PASS
 
 
 def test_a_model_that_stays_in_train_mode(evaluator: Evaluator) -> None:

@@ -89,7 +89,7 @@ class Evaluator:
         record.notes += subject.notes
         if scheme != "none" and subject.kind == "model":
             record.notes += calibration_notes(subject)
-        if wrong := input_faults(subject.module):
+        if wrong := input_faults(subject):
             return wrong
         prepared = self._prepared(subject, profile, scheme)
         if isinstance(prepared, LoweringFailure):

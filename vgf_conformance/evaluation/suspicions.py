@@ -10,10 +10,13 @@ from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 
-def input_faults(module: torch.nn.Module) -> list[Fault]:
-    """Weights that are no numbers, and parts that stay in train mode: nothing can be said of such a model."""
-    messages = []
-    if broken := _not_numbers(module):
+def input_faults(subject: Subject) -> list[Fault]:
+    """Weights that are no numbers, and parts that stay in train mode: nothing can be said of such a model.
+
+    An operator may be given such weights on purpose.
+    """
+    module, messages = subject.module, []
+    if subject.kind == "model" and (broken := _not_numbers(module)):
         messages.append(f"the model's weights hold NaN: {_listed(broken)}")
     if training := [name or "the model itself" for name, part in module.named_modules() if part.training]:
         messages.append(f"in train mode in spite of eval(): {_listed(training)}")
