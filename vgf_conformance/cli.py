@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 
 from vgf_conformance import __version__
 from vgf_conformance.quiet import quiet
+from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
 from vgf_conformance.vocabulary import (
+    DEFAULT_TARGETS,
     SCHEMES,
     TARGETS,
     TIERS,
+    VULKAN_TARGETS,
     Finding,
     Profile,
     Stage,
@@ -109,18 +112,37 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--target",
         action="append",
         default=[],
-        help=f"where to run: {', '.join(TARGETS)} (repeatable; default: all)",
+        help=f"where to run: {', '.join(TARGETS)} (repeatable; default: {' and '.join(DEFAULT_TARGETS)})",
     )
     _add_driver_and_seed(check)
+    _add_layers(check)
     _add_timeout(check)
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
 
 
 def _add_driver(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--driver", help="Vulkan driver: a name or an ICD manifest (default: lavapipe)")
+
+
+def _add_layers(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
+        "--layers",
+        choices=LAYER_CHOICES,
+        default="auto",
+        help="emulation layers of the target vulkan: those whose extension the driver lacks (auto), all or "
+        "none (default: auto)",
     )
+    command.add_argument(
+        "--expect-driver",
+        metavar="TEXT",
+        default="",
+        help="end with exit status 2 unless the device's or driver's name contains this",
+    )
+
+
+def _driver_choice(parsed: argparse.Namespace) -> DriverChoice:
+    return DriverChoice(parsed.driver, parsed.layers, parsed.expect_driver)
 
 
 def _add_driver_and_seed(command: argparse.ArgumentParser) -> None:
@@ -246,7 +268,14 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "1 some do not, 2 bad input.",
     )
     run.add_argument("file", metavar="FILE.zip", type=Path)
+    run.add_argument(
+        "--target",
+        choices=VULKAN_TARGETS,
+        default="emulation",
+        help="emulation layers in any case, or the driver's own extensions (default: emulation)",
+    )
     _add_driver(run)
+    _add_layers(run)
     run.add_argument(
         "-o", "--output", metavar="RESULTS", type=Path, required=True, help="folder of records and reports"
     )
@@ -292,7 +321,7 @@ def _doctor(parsed: argparse.Namespace) -> int:
 def _check(parsed: argparse.Namespace) -> int:
     profiles = tuple(Profile.parse(text) for text in parsed.profile)
     schemes = tuple(known_scheme(text) for text in parsed.scheme)
-    targets = tuple(known_target(text) for text in parsed.target) or tuple(TARGETS)
+    targets = tuple(known_target(text) for text in parsed.target) or DEFAULT_TARGETS
     _require_lowering()
     # Imported here: torch and executorch take seconds, and the other commands run without them.
     with quiet():
@@ -302,7 +331,7 @@ def _check(parsed: argparse.Namespace) -> int:
 
     selection = Selection(profiles, schemes, targets, parsed.seed)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-        evaluator = open_evaluator(selection.targets, parsed.driver, Path(folder), parsed.timeout)
+        evaluator = open_evaluator(selection.targets, _driver_choice(parsed), Path(folder), parsed.timeout)
         try:
             found = check_files(parsed.files, selection, evaluator)
             records = print_json(found) if parsed.json else print_tables(found)
@@ -324,7 +353,7 @@ def _bisect(parsed: argparse.Namespace) -> int:
             profile,
             scheme,
             seed=parsed.seed,
-            driver=parsed.driver,
+            choice=DriverChoice(parsed.driver),
             output=parsed.output,
             folder=Path(folder),
         )
@@ -335,7 +364,7 @@ def _bisect(parsed: argparse.Namespace) -> int:
 def _reduce(parsed: argparse.Namespace) -> int:
     profiles = (Profile.parse(parsed.profile),) if parsed.profile else ()
     schemes = (known_scheme(parsed.scheme),) if parsed.scheme else ()
-    targets = (known_target(parsed.target),) if parsed.target else tuple(TARGETS)
+    targets = (known_target(parsed.target),) if parsed.target else DEFAULT_TARGETS
     _require_lowering()
     with quiet():
         from vgf_conformance.reduction.reduce import Options, reduce_file
@@ -344,7 +373,7 @@ def _reduce(parsed: argparse.Namespace) -> int:
         parsed.file,
         Options(profiles, schemes, targets, parsed.seed, parsed.budget),
         output=parsed.output or Path(f"{Path(parsed.file).stem}_reduced.py"),
-        driver=parsed.driver,
+        choice=DriverChoice(parsed.driver),
         time_limit=parsed.timeout,
         say=lambda text: print(f"reduce: {text}", file=sys.stderr, flush=True),
     )
@@ -440,7 +469,14 @@ def _pack_run(parsed: argparse.Namespace) -> int:
     from vgf_conformance.packs.session import run_pack
 
     with open_pack(parsed.file) as pack:
-        passed = run_pack(pack, parsed.words.split(), parsed.driver, parsed.output, resume=parsed.resume)
+        passed = run_pack(
+            pack,
+            parsed.words.split(),
+            parsed.target,
+            _driver_choice(parsed),
+            parsed.output,
+            resume=parsed.resume,
+        )
     return EXIT_PASS if passed else EXIT_FAIL
 
 

@@ -24,7 +24,9 @@ from vgf_conformance.results.expectations import CaseId, Expectation, Expectatio
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
+from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice, choose_driver
 from vgf_conformance.vocabulary import (
+    DEFAULT_TARGETS,
     SCHEMES,
     TARGETS,
     TIERS,
@@ -52,7 +54,7 @@ class Settings:
     schemes: frozenset[str]
     targets: tuple[str, ...]
     tier: str
-    driver: str | None
+    choice: DriverChoice
     seed: int
     time_limit: float
     results: Path
@@ -67,9 +69,13 @@ class Settings:
         return cls(
             profiles=frozenset(Profile.parse(text).name for text in config.getoption("--profile")),
             schemes=frozenset(known_scheme(text) for text in config.getoption("--scheme")),
-            targets=tuple(known_target(text) for text in config.getoption("--target")) or tuple(TARGETS),
+            targets=tuple(known_target(text) for text in config.getoption("--target")) or DEFAULT_TARGETS,
             tier=config.getoption("--tier"),
-            driver=config.getoption("--driver"),
+            choice=DriverChoice(
+                config.getoption("--driver"),
+                config.getoption("--layers"),
+                config.getoption("--expect-driver"),
+            ),
             seed=config.getoption("--seed"),
             time_limit=config.getoption("--time-limit"),
             results=_results_folder(config.getoption("--results")),
@@ -93,7 +99,7 @@ def _not_asked_for(settings: Settings, config: pytest.Config) -> list[str]:
         "tiers": () if settings.tier == "all" else (settings.tier,),
         "profiles": sorted(settings.profiles),
         "schemes": sorted(settings.schemes),
-        "targets": () if set(settings.targets) == set(TARGETS) else settings.targets,
+        "targets": () if set(settings.targets) == set(DEFAULT_TARGETS) else settings.targets,
         "names": filter(None, [config.getoption("keyword")]),
         "paths": () if config.args == [SUITES] else config.args,
     }
@@ -117,11 +123,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--target",
         action="append",
         default=[],
-        help=f"run on this target: {', '.join(TARGETS)} (repeatable; default: all)",
+        help=f"run on this target: {', '.join(TARGETS)} (repeatable; default: "
+        f"{' and '.join(DEFAULT_TARGETS)})",
     )
     group.addoption("--tier", choices=TIERS, default="smoke", help="how much to run (default: smoke)")
+    group.addoption("--driver", help="Vulkan driver: a name or an ICD manifest (default: lavapipe)")
     group.addoption(
-        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
+        "--layers",
+        choices=LAYER_CHOICES,
+        default="auto",
+        help="emulation layers of the target vulkan: those whose extension the driver lacks (auto), all or "
+        "none (default: auto)",
+    )
+    group.addoption(
+        "--expect-driver",
+        metavar="TEXT",
+        default="",
+        help="run nothing unless the device's or driver's name contains this",
     )
     group.addoption("--seed", type=int, default=0, help="seed behind inputs and weights (default: 0)")
     group.addoption(
@@ -190,8 +208,6 @@ def _done(config: pytest.Config, settings: Settings, expectations: Expectations)
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """An unknown driver is a usage error, found before any test is collected."""
-    from vgf_conformance.targets.vulkan import choose_driver
-
     if config.getoption("--driver"):
         try:
             choose_driver(config.getoption("--driver"))
@@ -395,7 +411,7 @@ class Conformance:
         from vgf_conformance.targets.environment import environment
 
         try:
-            self._environment = environment(self.settings.targets, self.settings.driver)
+            self._environment = environment(self.settings.targets, self.settings.choice)
         except UserError as error:
             raise pytest.UsageError(str(error)) from error
         self._environment["options"] = shlex.join(self._config.invocation_params.args)
@@ -515,11 +531,11 @@ class Conformance:
             self._others[kind] = kind.open_evaluator(*self._target_settings(), seed=self.settings.seed)
         return self._others[kind]
 
-    def _target_settings(self) -> tuple[Sequence[str], str | None, Path, float]:
+    def _target_settings(self) -> tuple[Sequence[str], DriverChoice, Path, float]:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="vgf-conformance-")
         settings = self.settings
-        return settings.targets, settings.driver, Path(self._folder.name), settings.time_limit
+        return settings.targets, settings.choice, Path(self._folder.name), settings.time_limit
 
     def _subject_of(self, item: CaseItem) -> Any:
         """Items of one sample follow each other and share its module and inputs."""
@@ -532,8 +548,10 @@ class Conformance:
 
     def _repro(self, item: CaseItem) -> str:
         command = ["pytest", item.nodeid, "--tier", item.tier]
-        if self.settings.driver:
-            command += ["--driver", self.settings.driver]
+        if self.settings.choice.name:
+            command += ["--driver", self.settings.choice.name]
+        if self.settings.choice.layers != "auto":
+            command += ["--layers", self.settings.choice.layers]
         if self.settings.seed:
             command += ["--seed", str(self.settings.seed)]
         return shlex.join(command)

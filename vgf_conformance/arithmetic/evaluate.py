@@ -14,6 +14,7 @@ from vgf_conformance.formats.convert import Refusal, convert
 from vgf_conformance.results.record import DelegateFacts, Record
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.targets.process import open_targets
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 
@@ -106,7 +107,7 @@ def _fault(asked: Property, answers: Sequence[tuple[str, Answer]], summary: list
 
 
 def open_arithmetic_evaluator(
-    targets: Sequence[str], driver: str | None, folder: Path, time_limit: float
+    targets: Sequence[str], choice: DriverChoice, folder: Path, time_limit: float
 ) -> ArithmeticEvaluator:
     """An evaluator as ``evaluation.session.open_evaluator`` gives one, for properties."""
-    return ArithmeticEvaluator(open_targets(targets, driver, folder, time_limit))
+    return ArithmeticEvaluator(open_targets(targets, choice, folder, time_limit))

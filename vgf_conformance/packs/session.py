@@ -14,30 +14,31 @@ from vgf_conformance.report import summary_table, write_reports
 from vgf_conformance.report.environment import header
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
 from vgf_conformance.targets.base import Target
+from vgf_conformance.targets.capabilities import platform
 from vgf_conformance.targets.environment import environment
-from vgf_conformance.targets.process import emulation_target
-from vgf_conformance.targets.vulkan import choose_driver
+from vgf_conformance.targets.process import vulkan_target
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import UserError, Verdict
 
-TARGET = "emulation"
 
-
-def run_pack(pack: Pack, words: Sequence[str], driver: str | None, folder: Path, *, resume: bool) -> bool:
-    """Run the cases whose ids contain ``words`` on the emulation layers over ``driver``.
+def run_pack(
+    pack: Pack, words: Sequence[str], target: str, choice: DriverChoice, folder: Path, *, resume: bool
+) -> bool:
+    """Run the cases whose ids contain ``words`` on ``target``, over the driver of ``choice``.
 
     Records and reports go into ``folder`` and a summary to standard output. Returns whether every record
     there passes. Raises UserError for bad input: a pack, driver or folder.
     """
     pack.verify()
     cases = pack.chosen(words)
-    described = {**environment([TARGET], driver), "pack": _pack(pack)}
+    described = {**environment([target], choice), "pack": _pack(pack)}
     print("\n".join([*header(described), pack.summary()]), flush=True)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as layers:
-        target = emulation_target(choose_driver(driver), Path(layers))
+        opened = vulkan_target(target, platform(target, choice), Path(layers))
         try:
-            return run_on(pack, cases, target, folder, described, resume=resume)
+            return run_on(pack, cases, opened, folder, described, resume=resume)
         finally:
-            target.close()
+            opened.close()
 
 
 def run_on(

@@ -14,6 +14,9 @@ def header(environment: Mapping[str, Any]) -> list[str]:
     driver = environment.get("driver")
     if driver:
         lines.append("driver: " + ", ".join(f"{value}" for value in driver.values() if value))
+    lines += [f"{target}: {layers}" for target, layers in environment.get("layers", {}).items()]
+    if unused := environment.get("unused devices"):
+        lines.append(f"not used, though the driver has them: {', '.join(unused)}")
     return lines
 
 

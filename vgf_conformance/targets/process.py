@@ -17,6 +17,8 @@ from typing import Any, BinaryIO
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
+from vgf_conformance.targets.capabilities import Platform, platforms
+from vgf_conformance.targets.capable import CapableTarget
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: Seconds that one delegate call may take, building included.
@@ -172,23 +174,39 @@ def reference_target(time_limit: float = TIME_LIMIT) -> ProcessTarget:
 
 
 def open_targets(
-    targets: Sequence[str], driver: str | None, folder: Path, time_limit: float = TIME_LIMIT
+    targets: Sequence[str], choice: vulkan.DriverChoice, folder: Path, time_limit: float = TIME_LIMIT
 ) -> dict[str, Target]:
     """``reference`` and whatever of ``targets`` needs more, by name.
 
     ``folder`` takes the layer manifests and must outlive the targets. Raises UserError where the
-    driver or the layers are missing.
+    driver or the layers are missing, or are not what was asked for.
     """
     opened: dict[str, Target] = {"reference": reference_target(time_limit)}
-    # A driver that does not exist is an error even where nothing would run on it.
-    chosen = vulkan.choose_driver(driver) if driver is not None or "emulation" in targets else None
-    if "emulation" in targets and chosen is not None:
-        opened["emulation"] = emulation_target(chosen, folder, time_limit)
+    for name, platform in platforms(targets, choice).items():
+        opened[name] = vulkan_target(name, platform, folder / name, time_limit)
     return opened
 
 
+def vulkan_target(name: str, platform: Platform, folder: Path, time_limit: float = TIME_LIMIT) -> Target:
+    """The target ``name`` on ``platform``; layer manifests are written into ``folder``.
+
+    What the device cannot do is refused before it gets there.
+    """
+    described = platform.driver.name
+    if name == "vulkan":
+        described += f", {platform.layers_text}"
+    process = ProcessTarget(
+        name,
+        "vgf_conformance.targets.vgf_runner:VgfRunner",
+        environment=vulkan.layered_environment(platform.driver, platform.layers, folder),
+        driver=described,
+        time_limit=time_limit,
+    )
+    return CapableTarget(process, platform)
+
+
 def emulation_target(driver: vulkan.Driver, folder: Path, time_limit: float = TIME_LIMIT) -> ProcessTarget:
-    """The emulation layers over ``driver``; layer manifests are written into ``folder``.
+    """The emulation layers over ``driver``, whatever it says of itself; layer manifests go into ``folder``.
 
     Raises UserError where the layers are missing.
     """
