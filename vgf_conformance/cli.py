@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_doctor(commands)
+    _add_capabilities(commands)
     _add_check(commands)
     _add_bisect(commands)
     _add_reduce(commands)
@@ -82,6 +83,19 @@ def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     doctor = commands.add_parser("doctor", help="what this machine has, what is missing, what to do")
     doctor.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
     doctor.set_defaults(command=_doctor)
+
+
+def _add_capabilities(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    capabilities = commands.add_parser(
+        "capabilities",
+        help="what a Vulkan driver says of itself",
+        description="Reports versions, ids, extensions, features, limits, tensor formats, queues and claimed "
+        "operations of the device that a run on the target vulkan would use, below its emulation layers.",
+    )
+    _add_driver(capabilities)
+    _add_layers(capabilities)
+    capabilities.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+    capabilities.set_defaults(command=_capabilities)
 
 
 def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -316,6 +330,15 @@ def _doctor(parsed: argparse.Namespace) -> int:
     diagnosis = examine()
     print(json.dumps(to_json(diagnosis), indent=2) if parsed.json else render(diagnosis))
     return EXIT_PASS if diagnosis.healthy else EXIT_FAIL
+
+
+def _capabilities(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.report.capabilities import capability_text
+    from vgf_conformance.targets.capabilities import platform
+
+    report = platform("vulkan", _driver_choice(parsed)).to_json()
+    print(json.dumps(report, indent=2) if parsed.json else capability_text(report))
+    return EXIT_PASS
 
 
 def _check(parsed: argparse.Namespace) -> int:
