@@ -24,12 +24,14 @@ from vgf_conformance.results.expectations import CaseId, Expectation, Expectatio
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
+from vgf_conformance.targets.isolation import Isolation, of_the_driver
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice, choose_driver
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     SCHEMES,
     TARGETS,
     TIERS,
+    VULKAN_TARGETS,
     Profile,
     UserError,
     known_scheme,
@@ -381,6 +383,7 @@ class Conformance:
         self._done = done
         self._evaluator: Any = None
         self._others: dict[type[CaseItem], Any] = {}
+        self._isolations: dict[tuple[type[CaseItem], str], Isolation[CaseItem]] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._subject: tuple[tuple[Any, ...], Any] | None = None
         self._writer: ResultsWriter | None = None
@@ -497,18 +500,13 @@ class Conformance:
 
     def evaluate(self, item: CaseItem) -> Record:
         """Evaluate one item and set its expectation."""
-        if isinstance(item, (TosaItem, ArithmeticItem)):
-            record = self._opened(type(item)).evaluate(item.case, item.sample, item.target)
-        else:
-            record = self._open_evaluator().evaluate(
-                self._subject_of(item), item.profile, item.scheme, item.target
+        record = self._isolation(item).judge(item)
+        # What is measured is the comparison of the artifact, the same on every target.
+        measured = self.settings.sensitivity and item.target == self.settings.targets[0]
+        if measured and type(item) is CaseItem:
+            self._open_evaluator().measure_sensitivity(
+                record, self._subject_of(item), item.profile, item.scheme
             )
-            # What is measured is the comparison of the artifact, the same on every target.
-            if self.settings.sensitivity and item.target == self.settings.targets[0]:
-                self._open_evaluator().measure_sensitivity(
-                    record, self._subject_of(item), item.profile, item.scheme
-                )
-        record = dataclasses.replace(record, id=item.nodeid, repro=self._repro(item))
         applied: Record = self._expectations.apply(record)
         if applied.unexpected and applied.kind == "model":
             folder = self.settings.results / "first-wrong" / item.name
@@ -516,6 +514,32 @@ class Conformance:
                 applied, self._subject_of(item), item.profile, item.scheme, folder
             )
         return applied
+
+    def _isolation(self, item: CaseItem) -> Isolation[CaseItem]:
+        """The cases that one worker has run: those of one evaluator on one target."""
+        key = type(item), item.target
+        if key not in self._isolations:
+            self._isolations[key] = Isolation(
+                run=self._run,
+                restart=lambda: self._opened(key[0]).restart(key[1]),
+                name=lambda item: item.nodeid,
+                suspicious=lambda record: self._unforeseen(record),
+            )
+        return self._isolations[key]
+
+    def _unforeseen(self, record: Record) -> bool:
+        """Whether running it again may say more: failures of drivers that nobody expects."""
+        applied: Record = self._expectations.apply(record)
+        return record.target in VULKAN_TARGETS and of_the_driver(record) and applied.unexpected
+
+    def _run(self, item: CaseItem) -> Record:
+        evaluator = self._opened(type(item))
+        record: Record = (
+            evaluator.evaluate(self._subject_of(item), item.profile, item.scheme, item.target)
+            if type(item) is CaseItem
+            else evaluator.evaluate(item.case, item.sample, item.target)
+        )
+        return dataclasses.replace(record, id=item.nodeid, repro=self._repro(item))
 
     def _open_evaluator(self) -> Any:
         if self._evaluator is None:
@@ -525,8 +549,10 @@ class Conformance:
             self._evaluator = open_evaluator(*self._target_settings())
         return self._evaluator
 
-    def _opened(self, kind: type[TosaItem | ArithmeticItem]) -> Any:
-        """The evaluator of items that are not lowered."""
+    def _opened(self, kind: type[CaseItem]) -> Any:
+        """The evaluator of items of ``kind``."""
+        if not issubclass(kind, (TosaItem, ArithmeticItem)):
+            return self._open_evaluator()
         if kind not in self._others:
             self._others[kind] = kind.open_evaluator(*self._target_settings(), seed=self.settings.seed)
         return self._others[kind]

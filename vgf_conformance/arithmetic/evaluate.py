@@ -59,6 +59,10 @@ class ArithmeticEvaluator:
             record.verdict, record.stage, record.finding = Verdict.FAIL, Stage.RUN, Finding.WRONG
         return record
 
+    def restart(self, target: str) -> None:
+        """End the process of ``target``; its next run begins with a fresh one."""
+        self._targets[target].close()
+
     def close(self) -> None:
         """End every target's process."""
         for target in self._targets.values():
@@ -85,6 +89,7 @@ class ArithmeticEvaluator:
         )
         target.load((delegate,))
         outputs = target.run(0, list(item.inputs))
+        record.worker_bytes = outputs.worker_bytes
         for _, text in outputs.faults():
             return Answer(text, wrong=True)
         return item.answer(outputs.arrays[0])

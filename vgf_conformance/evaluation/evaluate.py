@@ -163,6 +163,10 @@ class Evaluator:
             message = f"none of {record.sensitivity.faults} planted faults is caught"
             _blame(record, Fault(Verdict.FAIL, Stage.RUN, Finding.BLIND, message))
 
+    def restart(self, target: str) -> None:
+        """End the process of ``target``; its next run begins with a fresh one."""
+        self._targets[target].close()
+
     def close(self) -> None:
         """End every target's process."""
         for target in self._targets.values():
@@ -209,6 +213,7 @@ class Evaluator:
         start = time.perf_counter()
         walk = walk_program(prepared.artifact, prepared.inputs, self._targets[target])
         record.seconds["run"] = time.perf_counter() - start
+        record.worker_bytes = walk.calls[-1].outputs.worker_bytes if walk.calls else 0
         faults = [fault for call in walk.calls for fault in _call_faults(prepared, call)]
         custom = {number for number, graph in enumerate(prepared.graphs) if _has_custom(graph)}
         for call in walk.calls:

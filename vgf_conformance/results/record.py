@@ -7,7 +7,8 @@ that could not be run, for want of a package, leaves a ``not_run`` line with the
 ``schema.json`` beside this file is the contract; SCHEMA_VERSION grows with every change
 that an older reader cannot take. Version 2 added the ``claims`` line, the ``dtypes`` of a
 record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``, the ``not_run`` line, and
-what a record says of a model: ``about``, ``task`` and ``pte_bytes``. Older files are read as well.
+what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the findings
+``capability`` and ``dependent``, and ``worker_bytes``. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 @dataclass
@@ -191,6 +192,7 @@ class Record:
     and where a scheme quantises them the scheme's (int8, int16, int4).
     ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
     stage. ``about`` tells a model's source, licence and weights, ``pte_bytes`` the size of its .pte.
+    ``worker_bytes`` is the size in memory of the worker that ran it, afterwards (0: not known).
     ``expected`` is the reason of the expectation that foresaw this verdict;
     ``expectation_note`` says why an expectation on file does not fit it. ``written`` is
     when the store wrote the record (ISO 8601, UTC).
@@ -224,6 +226,7 @@ class Record:
     task: TaskResult | None = None
     about: dict[str, str] = field(default_factory=dict)
     pte_bytes: int = 0
+    worker_bytes: int = 0
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     artifact: str = ""
