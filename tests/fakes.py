@@ -231,3 +231,12 @@ class Remembers:
             ReferenceRunner().build(delegate),
             lambda outputs, sentinel: [np.add(item, spoilt) for item in outputs],
         )
+
+
+class Complains(Numbered):
+    """Has a validation layer's words for each run, on standard output."""
+
+    def numbered(self, number: int, outputs: list[Array], sentinel: int) -> list[Array]:
+        print("Validation Error: [ VUID-fake ] | MessageID = 0x1", flush=True)
+        print(f"delegate {number} is wrong\nThe Vulkan spec states: it is not\n", flush=True)
+        return outputs

@@ -130,6 +130,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     _add_driver_and_seed(check)
     _add_layers(check)
+    _add_validation(check)
     _add_timeout(check)
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
@@ -155,8 +156,18 @@ def _add_layers(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_validation(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--validation",
+        action="store_true",
+        help="run with the Vulkan validation layer next to the driver; its errors are notes of the cases",
+    )
+
+
 def _driver_choice(parsed: argparse.Namespace) -> DriverChoice:
-    return DriverChoice(parsed.driver, parsed.layers, parsed.expect_driver)
+    return DriverChoice(
+        parsed.driver, parsed.layers, parsed.expect_driver, getattr(parsed, "validation", False)
+    )
 
 
 def _add_driver_and_seed(command: argparse.ArgumentParser) -> None:
@@ -290,6 +301,7 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     _add_driver(run)
     _add_layers(run)
+    _add_validation(run)
     run.add_argument(
         "-o", "--output", metavar="RESULTS", type=Path, required=True, help="folder of records and reports"
     )

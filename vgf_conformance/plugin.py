@@ -77,6 +77,7 @@ class Settings:
                 config.getoption("--driver"),
                 config.getoption("--layers"),
                 config.getoption("--expect-driver"),
+                config.getoption("--validation"),
             ),
             seed=config.getoption("--seed"),
             time_limit=config.getoption("--time-limit"),
@@ -142,6 +143,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="TEXT",
         default="",
         help="run nothing unless the device's or driver's name contains this",
+    )
+    group.addoption(
+        "--validation",
+        action="store_true",
+        help="run with the Vulkan validation layer next to the driver; its errors are notes of the cases",
     )
     group.addoption("--seed", type=int, default=0, help="seed behind inputs and weights (default: 0)")
     group.addoption(

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.comparison.build import GraphBuilder
 from tests.targets.native import make_native
 from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.targets import capabilities, vulkan
@@ -202,14 +203,23 @@ def changed(found: Platform, **fields: object) -> Platform:
 def test_features_that_shaders_need_are_asked_for_where_there_are_shaders() -> None:
     emulated = platform("emulation", DriverChoice("lavapipe"))
     assert [*lacking(emulated, absolute())] == []
-    narrow = changed(emulated, features={**emulated.device.features, "shaderInt64": False})
-    assert [*lacking(narrow, absolute())] == [
+    lesser = changed(emulated, features={**emulated.device.features, "shaderInt64": False})
+    assert [*lacking(lesser, absolute())] == [
         "shaderInt64, which the emulation layers' shaders need for any graph"
     ]
     # The driver's own graphs are not made of shaders.
-    assert [*lacking(dataclasses.replace(narrow, layers=()), absolute())] == []
-    half = changed(emulated, features={**emulated.device.features, "shaderFloat16": False})
+    assert [*lacking(dataclasses.replace(lesser, layers=()), absolute())] == []
+    half = changed(emulated, features={**emulated.device.features, "storageBuffer16BitAccess": False})
     assert [*lacking(half, absolute())] == []
+    narrow = dataclasses.replace(absolute(), tosa=absolute_of("float16"))
+    assert [*lacking(half, narrow)] == [
+        "storageBuffer16BitAccess, which the emulation layers' shaders need for float16"
+    ]
+
+
+def absolute_of(dtype: str) -> bytes:
+    build = GraphBuilder()
+    return build.finish(build.operator("ABS", [build.input("x", [4], dtype)], [4], dtype))
 
 
 def test_tensors_of_a_type_that_the_device_lacks() -> None:

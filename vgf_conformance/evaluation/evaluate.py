@@ -214,6 +214,7 @@ class Evaluator:
         walk = walk_program(prepared.artifact, prepared.inputs, self._targets[target])
         record.seconds["run"] = time.perf_counter() - start
         record.worker_bytes = walk.calls[-1].outputs.worker_bytes if walk.calls else 0
+        record.notes += [message for call in walk.calls for message in call.outputs.validation]
         faults = [fault for call in walk.calls for fault in _call_faults(prepared, call)]
         custom = {number for number, graph in enumerate(prepared.graphs) if _has_custom(graph)}
         for call in walk.calls:

@@ -45,6 +45,7 @@ def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
         for number, call in enumerate(calls):
             outputs = _timed(record, target, number, call)
             record.worker_bytes = outputs.worker_bytes
+            record.notes += outputs.validation
             faults += _unsteady(call, outputs)
             record.comparisons += _judged(call, outputs, target.name)
     except TargetFailure as failure:

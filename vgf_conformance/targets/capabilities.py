@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from vgf_conformance.targets import vulkan
+from vgf_conformance.targets.validation import find_layer
 from vgf_conformance.targets.vulkan import Driver, DriverChoice
 from vgf_conformance.vocabulary import VULKAN_TARGETS, UserError
 
@@ -70,6 +71,7 @@ class Platform:
 
     ``layers`` are some of ``vulkan.LAYERS``, from the application down; ``others`` are the names of
     further devices of the driver, which are not used; ``loader`` is the Vulkan version of the loader.
+    ``validation`` is the folder of the validation layer where that is to watch the driver.
     """
 
     driver: Driver
@@ -77,6 +79,7 @@ class Platform:
     device: Device
     others: tuple[str, ...]
     loader: str
+    validation: Path | None = None
 
     @property
     def layers_text(self) -> str:
@@ -111,6 +114,10 @@ def platforms(targets: Iterable[str], choice: DriverChoice) -> dict[str, Platfor
     wanted = [target for target in targets if target in VULKAN_TARGETS]
     if choice.layers != "auto" and "vulkan" not in wanted:
         raise UserError(f"--layers {choice.layers} is for --target vulkan: emulation always has its layers")
+    if choice.validation and not wanted:
+        raise UserError(
+            f"--validation is for the targets {' and '.join(VULKAN_TARGETS)}: no other has a driver"
+        )
     if choice.name is not None:
         # A driver that does not exist is an error even where nothing would run on it.
         vulkan.choose_driver(choice.name)
@@ -129,7 +136,7 @@ def platform(target: str, choice: DriverChoice) -> Platform:
             f"{driver.manifest}: the device that would be used is {described}{others}, and nothing of that "
             f"contains {choice.expect!r}: choose another --driver, or expect this one"
         )
-    return found
+    return replace(found, validation=find_layer()) if choice.validation else found
 
 
 @functools.cache

@@ -11,16 +11,13 @@ from vgf_conformance.targets.capabilities import Platform
 from vgf_conformance.targets.vulkan import LAYERS
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
-#: What the emulation layers' shaders need for any graph: even ABS of float32 converts such integers.
-_ANY = ("shaderInt16", "shaderInt64")
+#: What the emulation layers' shaders declare for any graph, ABS of float32 too.
+_ANY = ("shaderInt8", "shaderInt16", "shaderInt64", "shaderFloat16")
 
 #: What they need besides, by the data types of a graph's tensors.
 _SHADER_FEATURES = {
-    **dict.fromkeys(
-        ("bool", "int4", "int8", "float8_e4m3fn", "float8_e5m2"), ("shaderInt8", "storageBuffer8BitAccess")
-    ),
-    **dict.fromkeys(("int16", "bfloat16"), ("storageBuffer16BitAccess",)),
-    "float16": ("shaderFloat16", "storageBuffer16BitAccess"),
+    **dict.fromkeys(("bool", "int4", "int8", "float8_e4m3fn", "float8_e5m2"), ("storageBuffer8BitAccess",)),
+    **dict.fromkeys(("int16", "bfloat16", "float16"), ("storageBuffer16BitAccess",)),
 }
 
 

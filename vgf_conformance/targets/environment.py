@@ -31,8 +31,8 @@ def environment(targets: Sequence[str], choice: DriverChoice) -> dict[str, Any]:
     """Describe this machine for the record; raises UserError where a target cannot be had here.
 
     The ``driver`` is that of the last of ``targets`` that has one, and so is the ``device``, its identity;
-    ``layers`` says by target which emulation layers are over it, ``unused devices`` which further devices
-    the driver has.
+    ``layers`` says by target which emulation layers are over it, ``validation`` whether the validation layer
+    is below them, ``unused devices`` which further devices the driver has.
     """
     described: dict[str, Any] = {
         "versions": package_versions(),
@@ -49,6 +49,7 @@ def environment(targets: Sequence[str], choice: DriverChoice) -> dict[str, Any]:
             described["unused devices"] = list(chosen.others)
     if found:
         described["layers"] = {target: chosen.layers_text for target, chosen in found.items()}
+        described["validation"] = choice.validation
     return described
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,6 +20,7 @@ from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
 from vgf_conformance.targets.capabilities import Platform, platforms
 from vgf_conformance.targets.capable import CapableTarget
+from vgf_conformance.targets.validation import messages
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: Seconds that one delegate call may take, building included.
@@ -54,6 +56,7 @@ class ProcessTarget:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._log: BinaryIO | None = None
+        self._heard = 0
         #: A failure that nobody was told of yet.
         self._died: TargetFailure | None = None
 
@@ -79,7 +82,7 @@ class ProcessTarget:
             self._ask(("load", self._delegates), START_LIMIT)
         outputs = self._ask(("run", index, list(inputs)), self._time_limit)
         assert isinstance(outputs, Outputs)
-        return outputs
+        return replace(outputs, validation=messages(self._said()))
 
     def close(self) -> None:
         """End the worker, which leaves by itself once its pipe is closed; the next run starts a new one."""
@@ -101,6 +104,7 @@ class ProcessTarget:
         ours, theirs = socket.socketpair()
         # Outlives this call: the worker's output, read when it dies.
         self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")  # noqa: SIM115 - close() does  # noqa: SIM115
+        self._heard = 0
         environment = {**os.environ, **self._environment}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*sys.path, environment.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
@@ -153,6 +157,12 @@ class ProcessTarget:
             what = f"the worker ended with exit status {status}"
         return TargetFailure(Verdict.CRASH, Stage.RUN, Finding.CRASHED, what, words)
 
+    def _said(self) -> str:
+        """What the worker wrote since this was last asked."""
+        assert self._log is not None
+        start, self._heard = self._heard, os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), self._heard - start, start).decode(errors="replace")
+
     def _last_words(self) -> str:
         assert self._log is not None
         self._log.flush()
@@ -198,7 +208,7 @@ def vulkan_target(name: str, platform: Platform, folder: Path, time_limit: float
     process = ProcessTarget(
         name,
         "vgf_conformance.targets.vgf_runner:VgfRunner",
-        environment=vulkan.layered_environment(platform.driver, platform.layers, folder),
+        environment=vulkan.layered_environment(platform.driver, platform.layers, folder, platform.validation),
         driver=described,
         time_limit=time_limit,
     )

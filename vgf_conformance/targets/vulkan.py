@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from vgf_conformance.targets.validation import LAYER as VALIDATION_LAYER
+from vgf_conformance.targets.validation import write_settings
 from vgf_conformance.vocabulary import UserError
 
 #: The emulation layers from the application down, with the extension that each stands in for: the graph
@@ -51,12 +53,13 @@ class DriverChoice:
 
     ``name`` is a driver's name or manifest, None for the default. ``layers`` (of LAYER_CHOICES) says which
     emulation layers the target ``vulkan`` puts over it, ``expect`` what the name of its device or driver has
-    to contain.
+    to contain, and ``validation`` whether the Vulkan validation layer watches the driver.
     """
 
     name: str | None = None
     layers: str = "auto"
     expect: str = ""
+    validation: bool = False
 
 
 #: Which emulation layers the target ``vulkan`` uses: none, all, or those whose extension the driver lacks.
@@ -110,14 +113,22 @@ def manifest_fault(manifest: Path) -> str | None:
     return None
 
 
-def layered_environment(driver: Driver, layers: Iterable[str], folder: Path) -> dict[str, str]:
+def layered_environment(
+    driver: Driver, layers: Iterable[str], folder: Path, validation: Path | None = None
+) -> dict[str, str]:
     """Return the variables under which a process sees ``driver`` alone below ``layers``, some of LAYERS.
 
+    ``validation`` is the folder of the validation layer where that is wanted, next to the driver.
     Writes the layers' manifests below ``folder``, which must outlive that
     process. Raises UserError where the emulation layers are not installed.
     """
     written = [_write_layer(layer, folder.absolute()) for layer in layers]
+    settings = {}
+    if validation is not None:
+        written.append((str(validation), VALIDATION_LAYER))
+        settings["VK_LAYER_SETTINGS_PATH"] = str(write_settings(folder.absolute()))
     return {
+        **settings,
         # Older loaders ignore the order of the names and take that in which they
         # find the manifests: hence one folder for each, in the order wanted.
         "VK_LAYER_PATH": os.pathsep.join(path for path, _ in written),

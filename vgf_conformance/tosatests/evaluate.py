@@ -198,6 +198,7 @@ class TosaEvaluator:
         finally:
             record.seconds["run"] = time.perf_counter() - start
         record.worker_bytes = outputs.worker_bytes
+        record.notes += outputs.validation
         declared = [prepared.graph.tensors[name] for name in prepared.graph.outputs]
         for number, (array, tensor) in enumerate(zip(outputs.arrays, declared, strict=False)):
             outputs.arrays[number] = _signed(array, tensor)
