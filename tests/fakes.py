@@ -240,3 +240,13 @@ class Complains(Numbered):
         print("Validation Error: [ VUID-fake ] | MessageID = 0x1", flush=True)
         print(f"delegate {number} is wrong\nThe Vulkan spec states: it is not\n", flush=True)
         return outputs
+
+
+class DiesComplaining(Complains):
+    """Says much after the validation layer's words, and dies."""
+
+    def numbered(self, number: int, outputs: list[Array], sentinel: int) -> list[Array]:
+        super().numbered(number, outputs, sentinel)
+        print("a driver's own words\n" * 1000, flush=True)
+        os.kill(os.getpid(), signal.SIGSEGV)
+        return outputs

@@ -14,11 +14,12 @@ from tests.targets.test_capabilities import absolute
 from vgf_conformance.report import summary_table
 from vgf_conformance.results.merge import Results
 from vgf_conformance.targets import validation, vulkan
+from vgf_conformance.targets.base import TargetFailure
 from vgf_conformance.targets.capabilities import platform, platforms
 from vgf_conformance.targets.process import ProcessTarget
 from vgf_conformance.targets.validation import find_layer, messages
 from vgf_conformance.targets.vulkan import DriverChoice
-from vgf_conformance.vocabulary import UserError
+from vgf_conformance.vocabulary import UserError, Verdict
 
 #: As the layer of SDK 1.3.239 writes it, and one of 1.4.
 OLD = (
@@ -92,6 +93,16 @@ def test_what_is_said_belongs_to_the_call_in_which_it_is_said() -> None:
             assert said == f"validation: VUID-fake: delegate {number} is wrong (2 times)"
     finally:
         target.close()
+
+
+def test_what_is_said_before_a_crash_stands_above_the_last_words() -> None:
+    target = ProcessTarget("emulation", "tests.fakes:DiesComplaining")
+    target.load([dataclasses.replace(absolute(), name="abs 7")])
+    with pytest.raises(TargetFailure) as caught:
+        target.run(0, [np.zeros(4, np.float32)])
+    assert caught.value.verdict is Verdict.CRASH
+    assert caught.value.log.startswith("validation: VUID-fake: delegate 7 is wrong (1 times)\n")
+    assert "a driver's own words" in caught.value.log
 
 
 def test_a_summary_counts_what_was_said_and_names_leaks() -> None:

@@ -164,11 +164,12 @@ class ProcessTarget:
         return os.pread(self._log.fileno(), self._heard - start, start).decode(errors="replace")
 
     def _last_words(self) -> str:
+        """The end of the worker's output, after what the validation layer said in this call."""
         assert self._log is not None
         self._log.flush()
         size = os.fstat(self._log.fileno()).st_size
         words = os.pread(self._log.fileno(), LAST_WORDS, max(0, size - LAST_WORDS))
-        return words.decode(errors="replace").strip()
+        return "\n".join([*messages(self._said()), words.decode(errors="replace").strip()])
 
 
 def reference_target(time_limit: float = TIME_LIMIT) -> ProcessTarget:
