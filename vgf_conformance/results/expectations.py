@@ -196,8 +196,8 @@ def update(folder: Path, records: Iterable[Record], versions: Mapping[str, str])
     A failure not foreseen gets an entry whose reason begins with ``REVIEW:``, for a person
     to complete; failures of one kind share as few entries as is possible without covering
     any other record, and are for the driver that was seen where the failure is at ``run``. An entry
-    that foresees something that is not so is narrowed to what is, or removed. Entries that match none of ``records`` stay. Raises UserError as
-    ``load_expectations`` does, and where two entries match one record.
+    that foresees something that is not so is narrowed to what is, or removed. Entries that match none of
+    ``records`` stay. Raises UserError as ``load_expectations`` does, and where two entries match one record.
     """
     records = sorted(records, key=CaseId.of)
     expectations = load_expectations(folder)
