@@ -180,6 +180,11 @@ def test_a_driver_that_cannot_be_asked(tmp_path: Path, monkeypatch: pytest.Monke
     module.write_text("raise ValueError('no such thing')")
     with pytest.raises(UserError, match=r"mine.json could not be asked: ValueError: no such thing"):
         capabilities._probe(driver, {})
+    module.write_text("import atexit; atexit.register(print, 'a last word'); raise OSError('no loader')")
+    assert "libvulkan.so.1" in capabilities._probe(driver, {})["error"]
+    module.write_text("raise SystemExit(0)")
+    with pytest.raises(UserError, match=r"mine.json could not be asked: no answer"):
+        capabilities._probe(driver, {})
     module.write_text("import time; time.sleep(60)")
     monkeypatch.setattr(capabilities, "_SECONDS", 0.5)
     with pytest.raises(UserError, match=r"mine.json did not say within 0.5 s"):

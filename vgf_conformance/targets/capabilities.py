@@ -5,6 +5,7 @@ Asked in a process of its own, by :mod:`vgf_conformance.targets.probe`: a driver
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -184,15 +185,24 @@ def _probe(driver: Driver, variables: Mapping[str, str]) -> dict[str, Any]:
         )
     except subprocess.TimeoutExpired:
         raise UserError(f"{driver.manifest} did not say within {_SECONDS:g} s which devices it has") from None
-    # A driver may write to standard output as well: the answer is the last line.
-    if done.returncode == 0 and (lines := done.stdout.splitlines()):
-        return dict(json.loads(lines[-1]))
+    if done.returncode == 0:
+        return _answer(driver, done.stdout)
     if done.returncode < 0:
         what = f"ended the process that asked it by {signal.Signals(-done.returncode).name}"
     else:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         what = f"could not be asked: {words[-1] if words else f'exit status {done.returncode}'}"
     raise UserError(f"{driver.manifest} {what}")
+
+
+def _answer(driver: Driver, output: bytes) -> dict[str, Any]:
+    """What the probe printed; a driver may write to standard output as well."""
+    for line in reversed(output.splitlines()):
+        with contextlib.suppress(ValueError):
+            answer = json.loads(line)
+            if isinstance(answer, dict) and "devices" in answer:
+                return answer
+    raise UserError(f"{driver.manifest} could not be asked: no answer among what it wrote to standard output")
 
 
 def _surroundings() -> tuple[tuple[str, str], ...]:
