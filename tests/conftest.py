@@ -11,6 +11,7 @@ import pytest
 from vgf_conformance.evaluation.evaluate import Evaluator
 from vgf_conformance.evaluation.session import open_evaluator
 from vgf_conformance.lowering.cache import Cache, default_folder
+from vgf_conformance.targets.vulkan import DriverChoice
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,6 +32,6 @@ def cache(cache_folder: Path) -> Cache:
 @pytest.fixture(scope="session")
 def evaluator(cache_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
     """The real reference model, and the real emulation layers over the default driver."""
-    made = open_evaluator(("reference", "emulation"), None, tmp_path_factory.mktemp("layers"))
+    made = open_evaluator(("reference", "emulation"), DriverChoice(), tmp_path_factory.mktemp("layers"))
     yield made
     made.close()

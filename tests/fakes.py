@@ -7,6 +7,7 @@ same target, shows whether the target still works.
 from __future__ import annotations
 
 import faulthandler
+import functools
 import os
 import signal
 import threading
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.targets.base import Array
 from vgf_conformance.targets.reference import ReferenceGraph, ReferenceRunner
 from vgf_conformance.targets.runner import Refused
@@ -194,3 +196,79 @@ class Counting(Faithful):
         with Path(os.environ[COUNT_FILE]).open("a") as file:
             file.write(f"{os.getpid()}\n")
         return super().build(delegate)
+
+
+class Numbered:
+    """Delegates whose names end in a number; each gives the right results."""
+
+    def build(self, delegate: Delegate) -> Planted:
+        number = int(delegate.name.rpartition(" ")[2])
+        return Planted(ReferenceRunner().build(delegate), functools.partial(self.numbered, number))
+
+    def numbered(self, number: int, outputs: list[Array], sentinel: int) -> list[Array]:
+        return outputs
+
+
+class Troubled(Numbered):
+    """Crashes on 17, hangs on 31, gives NaN on 40, and wrong numbers on 52 where 51 ran before it."""
+
+    def __init__(self) -> None:
+        self._ran: set[int] = set()
+
+    def numbered(self, number: int, outputs: list[Array], sentinel: int) -> list[Array]:
+        self._ran.add(number)
+        if number == 17:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if number == 31:
+            time.sleep(3600)
+        if number == 40:
+            outputs[0][...] = np.nan
+        if number == 52 and 51 in self._ran:
+            outputs[0].view(np.float32)[...] += 1
+        return outputs
+
+
+class Leaks(Numbered):
+    """Keeps a megabyte of each run: two for each case."""
+
+    def __init__(self) -> None:
+        self._kept: list[Array] = []
+
+    def numbered(self, number: int, outputs: list[Array], sentinel: int) -> list[Array]:
+        self._kept.append(np.ones(1 << 20, np.uint8))
+        return outputs
+
+
+class Remembers:
+    """Gives wrong sums in a process that took an absolute value before."""
+
+    def __init__(self) -> None:
+        self._before: set[str] = set()
+
+    def build(self, delegate: Delegate) -> Planted:
+        operators = read_graph(delegate.tosa).operator_counts().keys()
+        spoilt = "ADD" in operators and "ABS" in self._before
+        self._before |= operators
+        return Planted(
+            ReferenceRunner().build(delegate),
+            lambda outputs, sentinel: [np.add(item, spoilt) for item in outputs],
+        )
+
+
+class Complains(Numbered):
+    """Has a validation layer's words for each run, on standard output."""
+
+    def numbered(self, number: int, outputs: list[Array], sentinel: int) -> list[Array]:
+        print("Validation Error: [ VUID-fake ] | MessageID = 0x1", flush=True)
+        print(f"delegate {number} is wrong\nThe Vulkan spec states: it is not\n", flush=True)
+        return outputs
+
+
+class DiesComplaining(Complains):
+    """Says much after the validation layer's words, and dies."""
+
+    def numbered(self, number: int, outputs: list[Array], sentinel: int) -> list[Array]:
+        super().numbered(number, outputs, sentinel)
+        print("a driver's own words\n" * 1000, flush=True)
+        os.kill(os.getpid(), signal.SIGSEGV)
+        return outputs

@@ -430,3 +430,29 @@ def test_a_selection_of_nothing_is_bad_input(run: Run, tmp_path: Path) -> None:
     answer = run("check", file, "--profile", "TOSA-1.0+FP+XX", "--target", "reference")
     assert answer.code == 2
     assert "the backend does not know TOSA-1.0+FP+XX" in answer.out
+
+
+def test_capabilities_are_text_or_one_document(run: Run) -> None:
+    text = run("capabilities", "--driver", "lavapipe")
+    assert (text.code, text.err) == (0, "")
+    assert "VK_ARM_data_graph" in text.out
+    answer = run("capabilities", "--driver", "lavapipe", "--layers", "none", "--json")
+    report = json.loads(answer.out)
+    assert (report["driver"], report["layers"]) == ("lvp_icd", [])
+    assert report["identity"]["name"] == report["device"]["name"]
+    assert "VK_ARM_data_graph" not in report["device"]["extensions"]
+
+
+def test_capabilities_of_another_driver_than_expected(run: Run) -> None:
+    refused(run("capabilities", "--driver", "lavapipe", "--expect-driver", "NVIDIA"), "contains 'NVIDIA'")
+
+
+def test_a_model_is_checked_on_the_target_vulkan(run: Run, tmp_path: Path) -> None:
+    good = model_file(tmp_path, GOOD)
+    answer = run("check", good, "--target", "vulkan", "--json")
+    (record,) = json.loads(answer.out)["records"]
+    assert (record["verdict"], record["target"]) == ("pass", "vulkan")
+    assert record["driver"].endswith("emulation layers: graph and tensor")
+    alone = run("check", good, "--target", "vulkan", "--layers", "none", "--json")
+    (record,) = json.loads(alone.out)["records"]
+    assert (alone.code, record["verdict"], record["finding"]) == (1, "unsupported", "capability")

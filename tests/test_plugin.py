@@ -25,6 +25,9 @@ from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record
 from vgf_conformance.results.shards import Shard, artifact_of
 from vgf_conformance.results.store import ResultsWriter, read_results
+from vgf_conformance.targets import process
+from vgf_conformance.targets.capabilities import Platform
+from vgf_conformance.targets.process import ProcessTarget, emulation_target
 from vgf_conformance.targets.vulkan import find_drivers
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
@@ -536,9 +539,14 @@ CHROMIUM = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
 DRIVER = SWIFTSHADER.manifest if SWIFTSHADER else CHROMIUM
 
 
+def unasked(name: str, platform: Platform, folder: Path, time_limit: float) -> ProcessTarget:
+    return emulation_target(platform.driver, folder, time_limit)
+
+
 @pytest.mark.skipif(not DRIVER.is_file(), reason="SwiftShader is not installed (Debian: package chromium)")
-def test_a_driver_that_crashes_takes_no_run_down(project: Project) -> None:
-    """SwiftShader lacks what the emulation layers' shaders need, and dies of it."""
+def test_a_driver_that_crashes_takes_no_run_down(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SwiftShader lacks what the layers' shaders need, and dies of it where it is not asked first."""
+    monkeypatch.setattr(process, "vulkan_target", unasked)
     result = project.run("--driver", str(DRIVER))
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(failed=4, passed=4, deselected=2)
@@ -557,6 +565,67 @@ def test_a_driver_that_crashes_takes_no_run_down(project: Project) -> None:
     assert "crash" in (project.results / "matrix.md").read_text()
     assert "SIGILL" in (project.results / "report.html").read_text()
     assert (project.results / "tolerance.md").stat().st_size > 0
+
+
+@pytest.mark.skipif(not DRIVER.is_file(), reason="SwiftShader is not installed (Debian: package chromium)")
+def test_what_a_driver_cannot_do_is_unsupported(project: Project) -> None:
+    result = project.run("-k", "same and emulation", "--driver", str(DRIVER))
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    (refused,) = project.read().records
+    assert (refused.verdict, refused.finding) == (Verdict.UNSUPPORTED, Finding.CAPABILITY)
+    assert "lacks shaderInt16 and shaderInt64" in refused.message
+
+
+def test_what_ran_before_is_blamed_for_what_it_does(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a driver that remembers: the sum is wrong after an absolute value only."""
+
+    def remembering(name: str, *settings: object) -> ProcessTarget:
+        return ProcessTarget(name, "tests.fakes:Remembers", driver="a fake")
+
+    monkeypatch.setattr(process, "vulkan_target", remembering)
+    project.run("--profile", "FP").assert_outcomes(passed=5, failed=1)
+    (wrong,) = [record for record in project.read().records if record.unexpected]
+    culprit, victim = ids("absolute[rank2-FP-none-emulation]", "add[same-FP-none-emulation]")
+    assert (wrong.id, wrong.verdict, wrong.finding) == (victim, Verdict.FAIL, Finding.DEPENDENT)
+    assert wrong.message.startswith(f"depends on what ran before it ({culprit}): ")
+
+
+def test_an_expected_failure_is_not_looked_into(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(name: str, *settings: object) -> ProcessTarget:
+        return ProcessTarget(name, "tests.fakes:Remembers", driver="a fake")
+
+    monkeypatch.setattr(process, "vulkan_target", wrong)
+    project.expect("add").write_text(
+        EXPECTED.format(case="add")
+        .replace("unsupported", "fail")
+        .replace('"lower"', '"run"\nsample = "same"\ntarget = "emulation"')
+        + EXPECTED.format(case="add")
+        .replace("unsupported", "fail")
+        .replace('"lower"', '"run"\nsample = "row"\ntarget = "emulation"')
+    )
+    project.run("--profile", "FP").assert_outcomes(passed=4, xfailed=2)
+    assert not any(record.notes for record in project.read().records)
+
+
+def test_another_driver_than_expected_is_a_usage_error(project: Project) -> None:
+    result = project.run("--expect-driver", "NVIDIA")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*nothing of that contains 'NVIDIA'*"])
+    assert not project.results.exists() or not any(project.results.iterdir())
+
+
+def test_a_suite_on_the_target_vulkan(project: Project) -> None:
+    result = project.run("-k", "absolute", "--profile", "FP", "--target", "vulkan", "--layers", "emulation")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["vulkan: emulation layers: graph and tensor"])
+    results = project.read()
+    assert results.runs[0]["layers"] == {"vulkan": "emulation layers: graph and tensor"}
+    assert set(results.runs[0]["device"]) >= {"vendor_id", "device_uuid", "driver_uuid"}
+    (passed,) = results.records
+    assert passed.driver.endswith(", emulation layers: graph and tensor")
+    assert "--layers emulation" in passed.repro
 
 
 def test_a_jump_of_headroom_fails_the_run(project: Project) -> None:

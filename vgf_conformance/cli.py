@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 
 from vgf_conformance import __version__
 from vgf_conformance.quiet import quiet
+from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
 from vgf_conformance.vocabulary import (
+    DEFAULT_TARGETS,
     SCHEMES,
     TARGETS,
     TIERS,
+    VULKAN_TARGETS,
     Finding,
     Profile,
     Stage,
@@ -66,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_doctor(commands)
+    _add_capabilities(commands)
     _add_check(commands)
     _add_bisect(commands)
     _add_reduce(commands)
@@ -83,6 +87,19 @@ def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     doctor = commands.add_parser("doctor", help="what this machine has, what is missing, what to do")
     doctor.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
     doctor.set_defaults(command=_doctor)
+
+
+def _add_capabilities(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    capabilities = commands.add_parser(
+        "capabilities",
+        help="what a Vulkan driver says of itself",
+        description="Reports versions, ids, extensions, features, limits, tensor formats, queues and claimed "
+        "operations of the device that a run on the target vulkan would use, below its emulation layers.",
+    )
+    _add_driver(capabilities)
+    _add_layers(capabilities)
+    capabilities.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+    capabilities.set_defaults(command=_capabilities)
 
 
 def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -113,17 +130,58 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--target",
         action="append",
         default=[],
-        help=f"where to run: {', '.join(TARGETS)} (repeatable; default: all)",
+        help=f"where to run: {', '.join(TARGETS)} (repeatable; default: {' and '.join(DEFAULT_TARGETS)})",
     )
     _add_driver_and_seed(check)
+    _add_layers(check)
+    _add_validation(check)
     _add_timeout(check)
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
 
 
 def _add_driver(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--driver", help="Vulkan driver: a name or an ICD manifest (default: lavapipe)")
+
+
+def _add_layers(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
+        "--layers",
+        choices=LAYER_CHOICES,
+        default="auto",
+        help="emulation layers of the target vulkan: those whose extension the driver lacks (auto), all or "
+        "none (default: auto)",
+    )
+    command.add_argument(
+        "--expect-driver",
+        metavar="TEXT",
+        default="",
+        help="end with exit status 2 unless the device's or driver's name contains this",
+    )
+
+
+def _add_validation(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--validation",
+        action="store_true",
+        help="run with the Vulkan validation layer next to the driver; its errors are notes of the cases",
+    )
+
+
+def _add_pack_target(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--target",
+        choices=VULKAN_TARGETS,
+        default="emulation",
+        help="emulation layers in any case, or the driver's own extensions (default: emulation)",
+    )
+    _add_driver(command)
+    _add_layers(command)
+
+
+def _driver_choice(parsed: argparse.Namespace) -> DriverChoice:
+    return DriverChoice(
+        parsed.driver, parsed.layers, parsed.expect_driver, getattr(parsed, "validation", False)
     )
 
 
@@ -273,7 +331,8 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "1 some do not, 2 bad input.",
     )
     run.add_argument("file", metavar="FILE.zip", type=Path)
-    _add_driver(run)
+    _add_pack_target(run)
+    _add_validation(run)
     run.add_argument(
         "-o", "--output", metavar="RESULTS", type=Path, required=True, help="folder of records and reports"
     )
@@ -321,7 +380,7 @@ def _add_qualify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "with the same outputs in both runs, 1 some do not, 2 bad input.",
     )
     qualify.add_argument("file", metavar="FILE.zip", type=Path)
-    _add_driver(qualify)
+    _add_pack_target(qualify)
     qualify.add_argument("--product", metavar="TEXT", required=True, help="what is qualified, in one line")
     qualify.add_argument("--shard", metavar="I/N", default="1/1", help="only this part: one folder takes all")
     qualify.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="the submission")
@@ -353,10 +412,19 @@ def _doctor(parsed: argparse.Namespace) -> int:
     return EXIT_PASS if diagnosis.healthy else EXIT_FAIL
 
 
+def _capabilities(parsed: argparse.Namespace) -> int:
+    from vgf_conformance.report.capabilities import capability_text
+    from vgf_conformance.targets.capabilities import platform
+
+    report = platform("vulkan", _driver_choice(parsed)).to_json()
+    print(json.dumps(report, indent=2) if parsed.json else capability_text(report))
+    return EXIT_PASS
+
+
 def _check(parsed: argparse.Namespace) -> int:
     profiles = tuple(Profile.parse(text) for text in parsed.profile)
     schemes = tuple(known_scheme(text) for text in parsed.scheme)
-    targets = tuple(known_target(text) for text in parsed.target) or tuple(TARGETS)
+    targets = tuple(known_target(text) for text in parsed.target) or DEFAULT_TARGETS
     _require_lowering()
     # Imported here: torch and executorch take seconds, and the other commands run without them.
     with quiet():
@@ -366,7 +434,7 @@ def _check(parsed: argparse.Namespace) -> int:
 
     selection = Selection(profiles, schemes, targets, parsed.seed)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-        evaluator = open_evaluator(selection.targets, parsed.driver, Path(folder), parsed.timeout)
+        evaluator = open_evaluator(selection.targets, _driver_choice(parsed), Path(folder), parsed.timeout)
         try:
             found = check_files(parsed.files, selection, evaluator)
             records = print_json(found) if parsed.json else print_tables(found)
@@ -388,7 +456,7 @@ def _bisect(parsed: argparse.Namespace) -> int:
             profile,
             scheme,
             seed=parsed.seed,
-            driver=parsed.driver,
+            choice=DriverChoice(parsed.driver),
             output=parsed.output,
             folder=Path(folder),
         )
@@ -399,7 +467,7 @@ def _bisect(parsed: argparse.Namespace) -> int:
 def _reduce(parsed: argparse.Namespace) -> int:
     profiles = (Profile.parse(parsed.profile),) if parsed.profile else ()
     schemes = (known_scheme(parsed.scheme),) if parsed.scheme else ()
-    targets = (known_target(parsed.target),) if parsed.target else tuple(TARGETS)
+    targets = (known_target(parsed.target),) if parsed.target else DEFAULT_TARGETS
     _require_lowering()
     with quiet():
         from vgf_conformance.reduction.reduce import Options, reduce_file
@@ -408,7 +476,7 @@ def _reduce(parsed: argparse.Namespace) -> int:
         parsed.file,
         Options(profiles, schemes, targets, parsed.seed, parsed.budget),
         output=parsed.output or Path(f"{Path(parsed.file).stem}_reduced.py"),
-        driver=parsed.driver,
+        choice=DriverChoice(parsed.driver),
         time_limit=parsed.timeout,
         say=lambda text: print(f"reduce: {text}", file=sys.stderr, flush=True),
     )
@@ -531,8 +599,15 @@ def _pack_run(parsed: argparse.Namespace) -> int:
 
     shard = Shard.parse(parsed.shard) if parsed.shard else None
     with open_pack(parsed.file) as pack:
-        words = parsed.words.split()
-        passed = run_pack(pack, words, parsed.driver, parsed.output, shard=shard, resume=parsed.resume)
+        passed = run_pack(
+            pack,
+            parsed.words.split(),
+            parsed.target,
+            _driver_choice(parsed),
+            parsed.output,
+            shard=shard,
+            resume=parsed.resume,
+        )
     return EXIT_PASS if passed else EXIT_FAIL
 
 
@@ -580,7 +655,7 @@ def _qualify(parsed: argparse.Namespace) -> int:
     shard = Shard.parse(parsed.shard)
     with open_pack(parsed.file) as pack:
         pack.verify()
-        with open_machine(parsed.driver) as machine:
+        with open_machine(parsed.target, _driver_choice(parsed)) as machine:
             passed = qualify(pack, machine, parsed.product, parsed.output, shard)
     return EXIT_PASS if passed else EXIT_FAIL
 

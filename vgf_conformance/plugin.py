@@ -26,10 +26,14 @@ from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.results.shards import Shard, artifact_of
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
+from vgf_conformance.targets.isolation import Isolation, of_the_driver
+from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice, choose_driver
 from vgf_conformance.vocabulary import (
+    DEFAULT_TARGETS,
     SCHEMES,
     TARGETS,
     TIERS,
+    VULKAN_TARGETS,
     Profile,
     UserError,
     known_scheme,
@@ -56,7 +60,7 @@ class Settings:
     schemes: frozenset[str]
     targets: tuple[str, ...]
     tier: str
-    driver: str | None
+    choice: DriverChoice
     seed: int
     time_limit: float
     shard: Shard | None
@@ -72,9 +76,14 @@ class Settings:
         return cls(
             profiles=frozenset(Profile.parse(text).name for text in config.getoption("--profile")),
             schemes=frozenset(known_scheme(text) for text in config.getoption("--scheme")),
-            targets=tuple(known_target(text) for text in config.getoption("--target")) or tuple(TARGETS),
+            targets=tuple(known_target(text) for text in config.getoption("--target")) or DEFAULT_TARGETS,
             tier=config.getoption("--tier"),
-            driver=config.getoption("--driver"),
+            choice=DriverChoice(
+                config.getoption("--driver"),
+                config.getoption("--layers"),
+                config.getoption("--expect-driver"),
+                config.getoption("--validation"),
+            ),
             seed=config.getoption("--seed"),
             time_limit=config.getoption("--time-limit"),
             shard=Shard.parse(config.getoption("--shard")) if config.getoption("--shard") else None,
@@ -99,7 +108,7 @@ def _not_asked_for(settings: Settings, config: pytest.Config) -> list[str]:
         "tiers": () if settings.tier == "all" else (settings.tier,),
         "profiles": sorted(settings.profiles),
         "schemes": sorted(settings.schemes),
-        "targets": () if set(settings.targets) == set(TARGETS) else settings.targets,
+        "targets": () if set(settings.targets) == set(DEFAULT_TARGETS) else settings.targets,
         "shards": (str(settings.shard),) if settings.shard else (),
         "names": filter(None, [config.getoption("keyword")]),
         "paths": () if config.args == [SUITES] else config.args,
@@ -124,11 +133,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--target",
         action="append",
         default=[],
-        help=f"run on this target: {', '.join(TARGETS)} (repeatable; default: all)",
+        help=f"run on this target: {', '.join(TARGETS)} (repeatable; default: "
+        f"{' and '.join(DEFAULT_TARGETS)})",
     )
     group.addoption("--tier", choices=TIERS, default="smoke", help="how much to run (default: smoke)")
+    group.addoption("--driver", help="Vulkan driver: a name or an ICD manifest (default: lavapipe)")
     group.addoption(
-        "--driver", help="Vulkan driver for emulation: a name or an ICD manifest (default: lavapipe)"
+        "--layers",
+        choices=LAYER_CHOICES,
+        default="auto",
+        help="emulation layers of the target vulkan: those whose extension the driver lacks (auto), all or "
+        "none (default: auto)",
+    )
+    group.addoption(
+        "--expect-driver",
+        metavar="TEXT",
+        default="",
+        help="run nothing unless the device's or driver's name contains this",
+    )
+    group.addoption(
+        "--validation",
+        action="store_true",
+        help="run with the Vulkan validation layer next to the driver; its errors are notes of the cases",
     )
     group.addoption("--seed", type=int, default=0, help="seed behind inputs and weights (default: 0)")
     group.addoption(
@@ -200,8 +226,6 @@ def _done(config: pytest.Config, settings: Settings, expectations: Expectations)
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """An unknown driver is a usage error, found before any test is collected."""
-    from vgf_conformance.targets.vulkan import choose_driver
-
     if config.getoption("--driver"):
         try:
             choose_driver(config.getoption("--driver"))
@@ -375,6 +399,7 @@ class Conformance:
         self._done = done
         self._evaluator: Any = None
         self._others: dict[type[CaseItem], Any] = {}
+        self._isolations: dict[tuple[type[CaseItem], str], Isolation[CaseItem]] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._subject: tuple[tuple[Any, ...], Any] | None = None
         self._writer: ResultsWriter | None = None
@@ -407,7 +432,7 @@ class Conformance:
         from vgf_conformance.targets.environment import environment
 
         try:
-            self._environment = environment(self.settings.targets, self.settings.driver)
+            self._environment = environment(self.settings.targets, self.settings.choice)
         except UserError as error:
             raise pytest.UsageError(str(error)) from error
         self._environment["hostname"] = platform.node()
@@ -507,18 +532,13 @@ class Conformance:
 
     def evaluate(self, item: CaseItem) -> Record:
         """Evaluate one item and set its expectation."""
-        if isinstance(item, (TosaItem, ArithmeticItem)):
-            record = self._opened(type(item)).evaluate(item.case, item.sample, item.target)
-        else:
-            record = self._open_evaluator().evaluate(
-                self._subject_of(item), item.profile, item.scheme, item.target
+        record = self._isolation(item).judge(item)
+        # What is measured is the comparison of the artifact, the same on every target.
+        measured = self.settings.sensitivity and item.target == self.settings.targets[0]
+        if measured and type(item) is CaseItem:
+            self._open_evaluator().measure_sensitivity(
+                record, self._subject_of(item), item.profile, item.scheme
             )
-            # What is measured is the comparison of the artifact, the same on every target.
-            if self.settings.sensitivity and item.target == self.settings.targets[0]:
-                self._open_evaluator().measure_sensitivity(
-                    record, self._subject_of(item), item.profile, item.scheme
-                )
-        record = dataclasses.replace(record, id=item.nodeid, repro=self._repro(item))
         applied: Record = self._expectations.apply(record)
         if applied.unexpected and applied.kind == "model":
             folder = self.settings.results / "first-wrong" / item.name
@@ -526,6 +546,32 @@ class Conformance:
                 applied, self._subject_of(item), item.profile, item.scheme, folder
             )
         return applied
+
+    def _isolation(self, item: CaseItem) -> Isolation[CaseItem]:
+        """The cases that one worker has run: those of one evaluator on one target."""
+        key = type(item), item.target
+        if key not in self._isolations:
+            self._isolations[key] = Isolation(
+                run=self._run,
+                restart=lambda: self._opened(key[0]).restart(key[1]),
+                name=lambda item: item.nodeid,
+                suspicious=lambda record: self._unforeseen(record),
+            )
+        return self._isolations[key]
+
+    def _unforeseen(self, record: Record) -> bool:
+        """Whether running it again may say more: failures of drivers that nobody expects."""
+        applied: Record = self._expectations.apply(record)
+        return record.target in VULKAN_TARGETS and of_the_driver(record) and applied.unexpected
+
+    def _run(self, item: CaseItem) -> Record:
+        evaluator = self._opened(type(item))
+        record: Record = (
+            evaluator.evaluate(self._subject_of(item), item.profile, item.scheme, item.target)
+            if type(item) is CaseItem
+            else evaluator.evaluate(item.case, item.sample, item.target)
+        )
+        return dataclasses.replace(record, id=item.nodeid, repro=self._repro(item))
 
     def _open_evaluator(self) -> Any:
         if self._evaluator is None:
@@ -535,17 +581,19 @@ class Conformance:
             self._evaluator = open_evaluator(*self._target_settings())
         return self._evaluator
 
-    def _opened(self, kind: type[TosaItem | ArithmeticItem]) -> Any:
-        """The evaluator of items that are not lowered."""
+    def _opened(self, kind: type[CaseItem]) -> Any:
+        """The evaluator of items of ``kind``."""
+        if not issubclass(kind, (TosaItem, ArithmeticItem)):
+            return self._open_evaluator()
         if kind not in self._others:
             self._others[kind] = kind.open_evaluator(*self._target_settings(), seed=self.settings.seed)
         return self._others[kind]
 
-    def _target_settings(self) -> tuple[Sequence[str], str | None, Path, float]:
+    def _target_settings(self) -> tuple[Sequence[str], DriverChoice, Path, float]:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="vgf-conformance-")
         settings = self.settings
-        return settings.targets, settings.driver, Path(self._folder.name), settings.time_limit
+        return settings.targets, settings.choice, Path(self._folder.name), settings.time_limit
 
     def _subject_of(self, item: CaseItem) -> Any:
         """Items of one sample follow each other and share its module and inputs."""
@@ -558,8 +606,10 @@ class Conformance:
 
     def _repro(self, item: CaseItem) -> str:
         command = ["pytest", item.nodeid, "--tier", item.tier]
-        if self.settings.driver:
-            command += ["--driver", self.settings.driver]
+        if self.settings.choice.name:
+            command += ["--driver", self.settings.choice.name]
+        if self.settings.choice.layers != "auto":
+            command += ["--layers", self.settings.choice.layers]
         if self.settings.seed:
             command += ["--seed", str(self.settings.seed)]
         return shlex.join(command)

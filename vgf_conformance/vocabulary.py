@@ -49,6 +49,8 @@ class Finding(str, enum.Enum):
     CRASHED = "crashed"
     HUNG = "hung"
     BLIND = "blind"
+    CAPABILITY = "capability"
+    DEPENDENT = "dependent"
     INPUT = "input"
 
 
@@ -64,7 +66,14 @@ SCHEMES: dict[str, str] = {
 TARGETS: dict[str, str] = {
     "reference": "the TOSA reference model",
     "emulation": "the ML emulation layers over a Vulkan driver",
+    "vulkan": "a Vulkan driver's own tensors and data graphs",
 }
+
+#: Those that need a Vulkan driver.
+VULKAN_TARGETS = ("emulation", "vulkan")
+
+#: Where a run goes that names no target.
+DEFAULT_TARGETS = ("reference", "emulation")
 
 #: When a case runs; ``all`` is both.
 TIERS = ("smoke", "nightly", "all")

@@ -17,6 +17,7 @@ from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import Request, lower
 from vgf_conformance.targets.process import open_targets
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Profile, Stage
 
 
@@ -54,7 +55,7 @@ def attribute(
     wrong: str | None = None,
 ) -> Attribution | None:
     """With a converter that swaps the columns of the tensor ``wrong``."""
-    targets = open_targets(["emulation"], None, folder / "layers")
+    targets = open_targets(["emulation"], DriverChoice(), folder / "layers")
     attributor = Attributor(
         reference=targets["reference"],
         target=targets["emulation"],

@@ -23,16 +23,28 @@ DEVICE = "Fake 9000"
 def machine(runner: str, device: str = DEVICE) -> Machine:
     """A machine whose driver is a fake."""
     driver = {"manifest": "fake", "device": device, "driver": "fakes 1.0", "api": "Vulkan 1.3.0"}
+    identity = {"name": device, "driver_info": "fakes 1.0", "vendor_id": 1}
     described: dict[str, Any] = {
         "versions": package_versions(),
         "python": "3.11",
         "cpu": "one",
         "targets": ["emulation"],
         "driver": driver,
+        "device": identity,
+        "layers": {"emulation": "no layers"},
+    }
+    report = {
+        "identity": identity,
+        "layers": [],
+        "device": {
+            "name": device,
+            "extensions": {"VK_ARM_tensors": 1, "VK_ARM_data_graph": 1},
+            "features": {},
+            "formats": ["int8", "float32", "bfloat16"],
+        },
     }
     target = ProcessTarget("emulation", f"tests.fakes:{runner}", time_limit=30.0)
-    identity: dict[str, str | int] = {"name": device, "driver": "fakes 1.0", "api": "Vulkan 1.3.0"}
-    return Machine(target, described, identity, "no layers", {"driver": driver})
+    return Machine(target, described, identity, "no layers", report)
 
 
 def submission(packed: Path, folder: Path, runner: str, shards: int, device: str = DEVICE) -> Path:

@@ -24,6 +24,7 @@ from vgf_conformance.vocabulary import UserError
 
 TODAY = datetime.date(2026, 11, 30)
 PAIR = "suites/operators/test_small.py::pair[rank2-FP-none]"
+NARROW = "suites/operators/test_small.py::narrow[row-FP+bf16-none]"
 WAIVER = f"""
 [[waiver]]
 case = "suites/operators/test_small.py::pair[[]*"
@@ -51,7 +52,8 @@ def test_a_sound_submission_is_accepted(sound: Path, pack: Pack) -> None:
     found = verified(sound, pack, PAIR)
     assert found.reasons == []
     assert found.summary() == (
-        f"accepted: a fake driver on {DEVICE}, fakes 1.0, Vulkan 1.3.0 (no layers): 3 cases, 0 waived"
+        f"accepted: a fake driver on {DEVICE}, fakes 1.0 (no layers): 3 cases, 0 waived, "
+        "0 that the device cannot do"
     )
 
 
@@ -105,13 +107,49 @@ def test_another_device_in_a_shard(sound: Path, pack: Pack) -> None:
     shard = sound / "shard-2-of-2"
 
     def other(documents: Lines) -> None:
-        documents[0]["driver"]["device"] = "Fake 9001"
+        documents[0]["device"]["name"] = "Fake 9001"
 
     runs(shard, other)
     refused(sound, pack, "shard 2/2: run1.jsonl: run with another device than the statement's")
     device = json.loads((shard / "statement.json").read_text())["device"]
     statement(shard, device={**device, "name": "Fake 9001"})
     refused(sound, pack, "shard 2/2: another device than shard 1/2: {'name': 'Fake 9001'")
+    refused(sound, pack, "shard 2/2: the capability report is of another device: {'name': 'Fake 9000'")
+
+
+def lacks(shard: Path, formats: list[str]) -> None:
+    """Make ``narrow``, which is in bfloat16, unsupported, on a device that has these formats."""
+
+    def unsupported(documents: Lines) -> None:
+        for document in cases(documents):
+            if document["case"] == "narrow":
+                document.update(verdict="unsupported", stage="run", finding="capability", outputs=[])
+
+    report = json.loads((shard / "capabilities.json").read_text())
+    report["device"]["formats"] = formats
+    (shard / "capabilities.json").write_text(json.dumps(report))
+    named = {
+        item["sha256"] for doc in cases(lines(shard / "run1.jsonl")) for c in doc["outputs"] for item in c
+    }
+    runs(shard, unsupported)
+    still = {
+        item["sha256"] for doc in cases(lines(shard / "run1.jsonl")) for c in doc["outputs"] for item in c
+    }
+    for gone in named - still:
+        (shard / f"outputs/{gone}.npy").unlink()
+    reseal(shard)
+
+
+def test_what_a_device_cannot_do_needs_no_waiver_unless_it_is_mandatory(sound: Path, pack: Pack) -> None:
+    lacks(shard_with(sound, "narrow"), ["int8", "float32"])
+    found = verified(sound, pack)
+    assert (found.reasons, found.lacking) == ([], [NARROW])
+    assert verified(sound, pack, NARROW).reasons == [f"{NARROW}: unsupported, and no waiver says why"]
+
+
+def test_what_a_device_can_do_is_not_unsupported(sound: Path, pack: Pack) -> None:
+    lacks(shard_with(sound, "narrow"), ["int8", "float32", "bfloat16"])
+    refused(sound, pack, f"{NARROW}: unsupported in the results, but the device can by its capability report")
 
 
 def test_a_waiver_holds_to_its_day(failing: Path, pack: Pack) -> None:

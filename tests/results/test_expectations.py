@@ -292,3 +292,55 @@ def test_update_refuses_a_failure_without_stage(tmp_path: Path) -> None:
 
 def test_case_id_reads_like_the_node_id() -> None:
     assert str(CaseId.of(record())) == f"{FILE}::add[rank1-FP-none-reference]"
+
+
+LAVAPIPE = ENTRY.replace('"lower"', '"run"').replace("verdict", 'driver = "lvp*"\nverdict')
+
+
+def ran(driver: str, **more: object) -> Record:
+    return failing(stage=Stage.RUN, target="emulation", driver=driver, **more)
+
+
+@pytest.mark.parametrize(
+    ("driver", "expected"),
+    [
+        ("lvp_icd", True),
+        ("lvp_icd, emulation layers: graph and tensor", True),
+        ("nvidia_icd", False),
+        ("", False),
+    ],
+)
+def test_an_entry_may_be_for_some_drivers_alone(tmp_path: Path, driver: str, expected: bool) -> None:
+    expectations = load(tmp_path, LAVAPIPE)
+    assert (expectations.apply(ran(driver)).expected is not None) == expected
+    assert expectations.apply(ran(driver)).unexpected is not expected
+    passing = record(profile="INT", target="emulation", driver=driver)
+    assert expectations.apply(passing).unexpected is expected
+
+
+def test_entries_for_several_drivers_do_not_clash(tmp_path: Path) -> None:
+    other = LAVAPIPE.replace("lvp*", "nvidia*").replace("rounds twice", "rounds thrice")
+    expectations = load(tmp_path, LAVAPIPE, other)
+    assert expectations.apply(ran("nvidia_icd")).expected == "rescale rounds thrice"
+    assert expectations.apply(ran("lvp_icd")).expected == "rescale rounds twice"
+    # Whoever has no driver in mind is told of one.
+    assert expectations.find(FILE, "add", "rank1", "INT", "none", "emulation") is not None
+    clashing = load(tmp_path, LAVAPIPE, LAVAPIPE.replace("lvp*", "lvp_icd"))
+    with pytest.raises(UserError, match="two expectations match"):
+        clashing.apply(ran("lvp_icd"))
+
+
+def test_an_update_on_one_driver_leaves_what_is_known_of_another(tmp_path: Path) -> None:
+    load(tmp_path, LAVAPIPE)
+    passing = record(profile="INT", target="emulation", driver="nvidia_icd")
+    update(tmp_path, [passing], VERSIONS)
+    assert load_expectations(tmp_path).entries[0].driver == "lvp*"
+    update(tmp_path, [record(profile="INT", target="emulation", driver="lvp_icd")], VERSIONS)
+    assert load_expectations(tmp_path).entries == []
+
+
+def test_a_new_entry_is_for_the_driver_that_failed(tmp_path: Path) -> None:
+    """What fails before any driver runs is the same on all of them."""
+    update(tmp_path, [ran("nvidia_icd"), failing(case="sub", driver="nvidia_icd")], VERSIONS)
+    drivers = {entry.case: entry.driver for entry in load_expectations(tmp_path).entries}
+    assert drivers == {"add": "nvidia_icd", "sub": "*"}

@@ -14,6 +14,7 @@ from vgf_conformance.formats.convert import Refusal, convert
 from vgf_conformance.results.record import DelegateFacts, Record
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.targets.process import open_targets
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 
@@ -58,6 +59,10 @@ class ArithmeticEvaluator:
             record.verdict, record.stage, record.finding = Verdict.FAIL, Stage.RUN, Finding.WRONG
         return record
 
+    def restart(self, target: str) -> None:
+        """End the process of ``target``; its next run begins with a fresh one."""
+        self._targets[target].close()
+
     def close(self) -> None:
         """End every target's process."""
         for target in self._targets.values():
@@ -84,6 +89,7 @@ class ArithmeticEvaluator:
         )
         target.load((delegate,))
         outputs = target.run(0, list(item.inputs))
+        record.worker_bytes = outputs.worker_bytes
         for _, text in outputs.faults():
             return Answer(text, wrong=True)
         return item.answer(outputs.arrays[0])
@@ -106,7 +112,7 @@ def _fault(asked: Property, answers: Sequence[tuple[str, Answer]], summary: list
 
 
 def open_arithmetic_evaluator(
-    targets: Sequence[str], driver: str | None, folder: Path, time_limit: float
+    targets: Sequence[str], choice: DriverChoice, folder: Path, time_limit: float
 ) -> ArithmeticEvaluator:
     """An evaluator as ``evaluation.session.open_evaluator`` gives one, for properties."""
-    return ArithmeticEvaluator(open_targets(targets, driver, folder, time_limit))
+    return ArithmeticEvaluator(open_targets(targets, choice, folder, time_limit))

@@ -12,6 +12,7 @@ from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache, default_folder
 from vgf_conformance.targets.base import TargetFailure
 from vgf_conformance.targets.process import open_targets
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Profile, UserError
 
 
@@ -21,7 +22,7 @@ def bisect_file(
     scheme: str | None,
     *,
     seed: int,
-    driver: str | None,
+    choice: DriverChoice,
     output: Path,
     folder: Path,
 ) -> Attribution | None:
@@ -32,7 +33,7 @@ def bisect_file(
     """
     user = load_user_model(file, seed)
     schemes = (scheme,) if scheme else user.schemes(profile)
-    targets = open_targets(["emulation"], driver, folder)
+    targets = open_targets(["emulation"], choice, folder)
     attributor = Attributor(
         reference=targets["reference"],
         target=targets["emulation"],

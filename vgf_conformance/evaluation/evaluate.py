@@ -164,6 +164,10 @@ class Evaluator:
             message = f"none of {record.sensitivity.faults} planted faults is caught"
             _blame(record, Fault(Verdict.FAIL, Stage.RUN, Finding.BLIND, message))
 
+    def restart(self, target: str) -> None:
+        """End the process of ``target``; its next run begins with a fresh one."""
+        self._targets[target].close()
+
     def close(self) -> None:
         """End every target's process."""
         for target in self._targets.values():
@@ -211,6 +215,8 @@ class Evaluator:
         walk = walk_program(prepared.artifact, prepared.inputs, self._targets[target])
         record.seconds["run"] = time.perf_counter() - start
         record.outputs = [digests(call.outputs.arrays) for call in walk.calls]
+        record.worker_bytes = walk.calls[-1].outputs.worker_bytes if walk.calls else 0
+        record.notes += [message for call in walk.calls for message in call.outputs.validation]
         faults = [fault for call in walk.calls for fault in _call_faults(prepared, call)]
         custom = {number for number, graph in enumerate(prepared.graphs) if _has_custom(graph)}
         for call in walk.calls:

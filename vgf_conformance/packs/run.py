@@ -12,13 +12,22 @@ from vgf_conformance.packs.manifest import PackedCase
 from vgf_conformance.packs.pack import LoadedCall, Pack
 from vgf_conformance.results.record import Comparison, DelegateFacts, Record
 from vgf_conformance.targets.base import Outputs, Target, TargetFailure
+from vgf_conformance.targets.isolation import Isolation
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
 
 def run_cases(pack: Pack, cases: Sequence[PackedCase], target: Target) -> Iterator[Record]:
-    """A record for each case, as it comes; raises UserError where the pack is not what it should be."""
+    """A record for each case, as it comes; raises UserError where the pack is not what it should be.
+
+    What fails is run again in a fresh worker, to see whether it does so by itself.
+    """
+    isolation = Isolation[PackedCase](
+        run=lambda case: run_case(pack, case, target),
+        restart=target.close,
+        name=lambda case: case.id_on(target.name),
+    )
     for case in cases:
-        yield run_case(pack, case, target)
+        yield isolation.judge(case)
 
 
 def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
@@ -37,6 +46,8 @@ def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
         for number, call in enumerate(calls):
             outputs = _timed(record, target, number, call)
             record.outputs.append(digests(outputs.arrays))
+            record.worker_bytes = outputs.worker_bytes
+            record.notes += outputs.validation
             faults += _unsteady(call, outputs)
             record.comparisons += _judged(call, outputs, target.name)
     except TargetFailure as failure:

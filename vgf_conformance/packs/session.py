@@ -16,40 +16,40 @@ from vgf_conformance.results.record import Record
 from vgf_conformance.results.shards import Shard
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
 from vgf_conformance.targets.base import Target
+from vgf_conformance.targets.capabilities import platform
 from vgf_conformance.targets.environment import environment
-from vgf_conformance.targets.process import emulation_target
-from vgf_conformance.targets.vulkan import choose_driver
+from vgf_conformance.targets.process import vulkan_target
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import UserError, Verdict
-
-TARGET = "emulation"
 
 
 def run_pack(
     pack: Pack,
     words: Sequence[str],
-    driver: str | None,
+    target: str,
+    choice: DriverChoice,
     folder: Path,
     *,
     shard: Shard | None = None,
     resume: bool = False,
 ) -> bool:
-    """Run the cases of ``shard`` whose ids contain ``words`` on the emulation layers over ``driver``.
+    """Run the cases of ``shard`` whose ids contain ``words`` on ``target``, over the driver of ``choice``.
 
     Records and reports go into ``folder`` and a summary to standard output. Returns whether every record
     there passes. Raises UserError for bad input: a pack, driver or folder.
     """
     pack.verify()
     cases = pack.chosen(words)
-    described = {**environment([TARGET], driver), "pack": described_pack(pack)}
+    described = {**environment([target], choice), "pack": described_pack(pack)}
     if shard:
         described["shard"] = str(shard)
     print("\n".join([*header(described), pack.summary()]), flush=True)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as layers:
-        target = emulation_target(choose_driver(driver), Path(layers))
+        opened = vulkan_target(target, platform(target, choice), Path(layers))
         try:
-            return run_on(pack, cases, target, folder, described, shard=shard, resume=resume)
+            return run_on(pack, cases, opened, folder, described, shard=shard, resume=resume)
         finally:
-            target.close()
+            opened.close()
 
 
 def run_on(

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vgf_conformance.targets import capabilities
 from vgf_conformance.targets.base import Target
+from vgf_conformance.targets.capabilities import Device, Platform
 from vgf_conformance.targets.environment import environment
-from vgf_conformance.targets.process import emulation_target
-from vgf_conformance.targets.vulkan import choose_driver
+from vgf_conformance.targets.process import vulkan_target
+from vgf_conformance.targets.vulkan import Driver, DriverChoice
 
 
 @dataclass(frozen=True)
@@ -26,35 +28,49 @@ class Machine:
 
     target: Target
     described: dict[str, Any]
-    device: dict[str, str | int]
+    device: dict[str, Any]
     layers: str
     capabilities: dict[str, Any]
 
 
 @contextmanager
-def open_machine(driver: str | None) -> Iterator[Machine]:
-    """Open the emulation layers over ``driver``; raises UserError where it cannot be had."""
-    described = environment(["emulation"], driver)
+def open_machine(target: str, choice: DriverChoice) -> Iterator[Machine]:
+    """Open ``target`` over the driver of ``choice``; raises UserError where it cannot be had."""
+    found = capabilities.platform(target, choice)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as layers:
-        target = emulation_target(choose_driver(driver), Path(layers))
+        opened = vulkan_target(target, found, Path(layers))
         try:
-            yield Machine(
-                target,
-                described,
-                device_of(described),
-                "emulation layers: graph and tensor",
-                described["driver"],
-            )
+            described = environment([target], choice)
+            yield Machine(opened, described, found.identity, found.layers_text, found.to_json())
         finally:
-            target.close()
+            opened.close()
 
 
-def device_of(run: Mapping[str, Any]) -> dict[str, str | int]:
-    """The identity of the device that a run line names; empty where it names none."""
-    driver = run.get("driver")
-    if not isinstance(driver, dict) or "device" not in driver:
-        return {}
-    return {"name": driver["device"], "driver": driver.get("driver", ""), "api": driver.get("api", "")}
+def device_of(run: Mapping[str, Any]) -> Any:
+    """The identity of the device that a run line names; None where it names none."""
+    return run.get("device")
+
+
+def layers_of(run: Mapping[str, Any], target: str) -> Any:
+    """The emulation layers, in words, that a run line names for a target; None where it names none."""
+    layers = run.get("layers")
+    return layers.get(target) if isinstance(layers, dict) else None
+
+
+def platform_of(report: Mapping[str, Any]) -> Platform:
+    """The platform that a capability report describes, for a report that the schema accepts."""
+    known = {name: report["device"].get(name, default) for name, default in _UNSAID.items()}
+    device = Device(**known)
+    return Platform(Driver("", Path()), tuple(report["layers"]), device, (), "")
+
+
+#: A device of which nothing is said.
+_UNSAID: dict[str, Any] = {
+    **dict.fromkeys(("name", "kind", "api", "driver_version"), ""),
+    **dict.fromkeys(("vendor_id", "device_id"), 0),
+    **{name: {} for name in ("extensions", "limits", "features")},
+    "formats": (),
+}
 
 
 def operating_system() -> str:

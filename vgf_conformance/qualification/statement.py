@@ -47,7 +47,7 @@ class Statement:
     pack: str
     tool: Tool
     target: str
-    device: Mapping[str, str | int]
+    device: Mapping[str, Any]
     layers: str
     os: str
     cpu: str
@@ -67,9 +67,7 @@ class Statement:
         version = document.get("schema") if isinstance(document, dict) else None
         if isinstance(version, int) and version > SCHEMA_VERSION:
             raise ValueError(f"schema {version}, but this version reads up to {SCHEMA_VERSION}")
-        error = jsonschema.exceptions.best_match(_validator().iter_errors(document))
-        if error is not None:
-            raise ValueError(f"{error.json_path}: {error.message[:200]}")
+        _require(document, "schema.json")
         del document["schema"]
         return cls(**{**document, "tool": Tool(**document["tool"])})
 
@@ -97,7 +95,21 @@ def this_tool() -> Tool:
     return Tool(__version__, digest.hexdigest())
 
 
+def parse_capabilities(content: bytes) -> dict[str, Any]:
+    """The capability report of a shard; raises ValueError saying what is wrong."""
+    document: dict[str, Any] = parse(content)
+    _require(document, "capabilities.json")
+    return document
+
+
+def _require(document: Any, schema: str) -> None:
+    """Raise ValueError where a schema of this package refuses the document."""
+    error = jsonschema.exceptions.best_match(_validator(schema).iter_errors(document))
+    if error is not None:
+        raise ValueError(f"{error.json_path}: {error.message[:200]}")
+
+
 @functools.cache
-def _validator() -> jsonschema.Draft202012Validator:
-    schema = resources.files(__package__).joinpath("schema.json").read_text("utf-8")
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    schema = resources.files(__package__).joinpath(name).read_text("utf-8")
     return jsonschema.Draft202012Validator(json.loads(schema))

@@ -19,7 +19,7 @@ from vgf_conformance.qualification.layout import (
     output_name,
     sha256_of,
 )
-from vgf_conformance.qualification.statement import Statement, parse
+from vgf_conformance.qualification.statement import Statement, parse_capabilities
 from vgf_conformance.results.record import Record
 from vgf_conformance.results.shards import Shard
 from vgf_conformance.results.store import parse_line
@@ -41,12 +41,12 @@ class Run:
 
 @dataclass
 class Submitted:
-    """A shard: its statement (None where none can be read), its runs, and what is wrong with it."""
+    """A shard: statement and capability report (None where they cannot be read), runs, and what is wrong."""
 
     shard: Shard
     place: Path
     statement: Statement | None = None
-    capabilities: Any = None
+    capabilities: dict[str, Any] | None = None
     runs: list[Run] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
@@ -71,7 +71,7 @@ def read_shard(place: Path, shard: Shard) -> Submitted:
         found.reasons.append(f"{STATEMENT}: {error}")
     try:
         if CAPABILITIES in files:
-            found.capabilities = parse(read_limited(place / CAPABILITIES, TEXT_LIMIT))
+            found.capabilities = parse_capabilities(read_limited(place / CAPABILITIES, TEXT_LIMIT))
     except (ValueError, OSError) as error:
         found.reasons.append(f"{CAPABILITIES}: {error}")
     for name in RUNS:

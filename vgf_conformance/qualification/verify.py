@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from vgf_conformance.packs.folder import read_limited
 from vgf_conformance.packs.manifest import PackedCase
 from vgf_conformance.packs.pack import Pack, one_line
 from vgf_conformance.packs.run import run_case
 from vgf_conformance.qualification.layout import WAIVERS, entries, shard_named
-from vgf_conformance.qualification.machine import device_of
+from vgf_conformance.qualification.machine import device_of, layers_of, platform_of
 from vgf_conformance.qualification.outputs import HandedIn
 from vgf_conformance.qualification.statement import Statement, this_tool
 from vgf_conformance.qualification.submitted import TEXT_LIMIT, Run, Submitted, read_shard
@@ -22,6 +23,7 @@ from vgf_conformance.qualification.waivers import Waiver, read_waivers
 from vgf_conformance.report.tally import outcome
 from vgf_conformance.results.record import Record
 from vgf_conformance.results.shards import Shard
+from vgf_conformance.targets.capable import lacking
 from vgf_conformance.vocabulary import Finding, UserError, Verdict
 
 #: What a record says of its case, which is the pack's to say.
@@ -33,22 +35,23 @@ class Verification:
     """Why a submission is refused, a line for each reason; none where it is accepted.
 
     ``verdicts`` has that of each of the pack's cases, by id without a target, as far as it is known;
-    ``waived`` those of them that a waiver excuses.
+    ``lacking`` those of them for which the device lacks something, ``waived`` those that a waiver excuses.
     """
 
     reasons: list[str] = field(default_factory=list)
     statement: Statement | None = None
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    lacking: list[str] = field(default_factory=list)
     waived: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
         """What was accepted."""
         assert self.statement is not None
         said = self.statement
-        device = ", ".join(str(value) for value in said.device.values() if value)
+        device = ", ".join(filter(None, (said.device["name"], said.device.get("driver_info"))))
         return one_line(
             f"accepted: {said.product} on {device} ({said.layers}): {len(self.verdicts)} cases, "
-            f"{len(self.waived)} waived"
+            f"{len(self.waived)} waived, {len(self.lacking)} that the device cannot do"
         )
 
 
@@ -66,6 +69,7 @@ def verify(folder: Path, pack: Pack, mandatory: Sequence[str], today: datetime.d
         found.reasons += [where + reason for reason in reasons]
     found.reasons += _together(shards, pack)
     found.statement = next((item.statement for item in shards if item.statement), None)
+    found.lacking = [case for case in found.lacking if case not in mandatory]
     found.reasons += _excused(folder, found, pack, today)
     there = {case.id for case in pack.manifest.cases}
     found.reasons += [f"{case}: mandatory, but not in the pack" for case in mandatory if case not in there]
@@ -106,8 +110,8 @@ def _said(submitted: Submitted, pack: Pack) -> Iterator[str]:
             f"made by vgf-conformance {said.tool.version} ({said.tool.sha256[:16]}), but this is "
             f"{tool.version} ({tool.sha256[:16]}): verify it with the same"
         )
-    if not isinstance(submitted.capabilities, dict):
-        yield "the capability report is no object"
+    if submitted.capabilities is not None and submitted.capabilities["identity"] != dict(said.device):
+        yield f"the capability report is of another device: {submitted.capabilities['identity']}"
     for run in submitted.runs:
         for line in run.lines:
             yield from _line(run.name, line, said)
@@ -120,6 +124,7 @@ def _line(name: str, line: Mapping[str, object], said: Statement) -> Iterator[st
         ("shard", line.get("shard"), said.shard),
         ("product", line.get("product"), said.product),
         ("device", device_of(line), dict(said.device)),
+        ("layers", layers_of(line, said.target), said.layers),
         ("versions", line.get("versions"), dict(said.versions)),
     ):
         if theirs != ours:
@@ -160,6 +165,9 @@ def _records(submitted: Submitted, pack: Pack, found: Verification) -> Iterator[
         name = case.id_on(target)
         if name in first and name in second:
             found.verdicts[case.id] = first[name].verdict
+            if first[name].finding is Finding.CAPABILITY and submitted.capabilities is not None:
+                found.lacking.append(case.id)
+                yield from _incapable(submitted.capabilities, pack, case)
             yield from _case(submitted.place, pack, case, first[name], second[name])
 
 
@@ -195,6 +203,14 @@ def _case(place: Path, pack: Pack, case: PackedCase, first: Record, second: Reco
         )
 
 
+def _incapable(report: Mapping[str, Any], pack: Pack, case: PackedCase) -> Iterator[str]:
+    """Whether the device lacks what a case needs, by its own report."""
+    platform = platform_of(report)
+    delegates = [pack.load(call).delegate for call in case.calls]
+    if not any(any(lacking(platform, delegate)) for delegate in delegates):
+        yield f"{case.id}: unsupported in the results, but the device can by its capability report"
+
+
 def _excused(folder: Path, found: Verification, pack: Pack, today: datetime.date) -> Iterator[str]:
     """What is wrong with the waivers, and which failures have none."""
     waivers: list[Waiver] = []
@@ -219,6 +235,7 @@ def _excused(folder: Path, found: Verification, pack: Pack, today: datetime.date
             if found.verdicts.get(case) is Verdict.PASS:
                 yield f"{named}: stale: {case} passes"
     for case, verdict in found.verdicts.items():
-        if verdict is not Verdict.PASS and case not in excused:
+        if verdict is not Verdict.PASS and case not in excused and case not in found.lacking:
             yield f"{case}: {verdict.value}, and no waiver says why"
-    found.waived = [case for case, verdict in found.verdicts.items() if verdict is not Verdict.PASS]
+    failing = (case for case, verdict in found.verdicts.items() if verdict is not Verdict.PASS)
+    found.waived = [case for case in failing if case in excused]

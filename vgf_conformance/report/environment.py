@@ -14,6 +14,11 @@ def header(environment: Mapping[str, Any]) -> list[str]:
     driver = environment.get("driver")
     if driver:
         lines.append("driver: " + ", ".join(f"{value}" for value in driver.values() if value))
+    lines += [f"{target}: {layers}" for target, layers in environment.get("layers", {}).items()]
+    if environment.get("validation"):
+        lines.append("the Vulkan validation layer watches the driver")
+    if unused := environment.get("unused devices"):
+        lines.append(f"not used, though the driver has them: {', '.join(unused)}")
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 
 from tabulate import tabulate
@@ -30,7 +30,8 @@ def summary_table(results: Results) -> str:
     """What was not run, verdicts by profile, scheme and target, how claims stand, what was unexpected."""
     claims = [f"\n{line}" if number == 0 else line for number, line in enumerate(claims_lines(results))]
     counts = _counts(results.records)
-    parts = [*results.warnings, *not_run(results), counts, *claims, *_unexpected(results.records)]
+    watched = _watched(results.records)
+    parts = [*results.warnings, *not_run(results), counts, *claims, *watched, *_unexpected(results.records)]
     return "\n".join(parts)
 
 
@@ -47,6 +48,15 @@ def compare_table(comparison: RunComparison) -> str:
     ]
     texts = [f"{title}: {len(rows)}\n{_plain(rows)}" for title, rows in sections if rows]
     return "\n\n".join(texts) or "nothing changed"
+
+
+def _watched(records: Sequence[Record]) -> Iterator[str]:
+    """What the worker's memory and the validation layer had to say."""
+    for record in records:
+        yield from (f"{note} ({record.id})" for note in record.notes if note.startswith("memory leak: "))
+    said = [sum(note.startswith("validation: ") for note in record.notes) for record in records]
+    if any(said):
+        yield f"validation layer: {sum(said)} messages, in {sum(map(bool, said))} cases"
 
 
 def _counts(records: list[Record]) -> str:

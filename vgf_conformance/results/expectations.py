@@ -57,7 +57,10 @@ class CaseId(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """One foreseen failure. ``file`` to ``target`` are fnmatchcase globs; ``source`` is where it stands."""
+    """One foreseen failure. ``file`` to ``driver`` are fnmatchcase globs; ``source`` is where it stands.
+
+    ``driver`` is held against the record's: what is known of one driver says nothing about another.
+    """
 
     file: str
     case: str
@@ -65,6 +68,7 @@ class Expectation:
     profile: str = "*"
     scheme: str = "*"
     target: str = "*"
+    driver: str = "*"
     verdict: Verdict
     stage: Stage
     finding: Finding | None = None
@@ -83,6 +87,10 @@ class Expectation:
     def matches(self, case: Iterable[str]) -> bool:
         """Whether all six globs match."""
         return all(map(fnmatchcase, case, self.globs))
+
+    def about(self, record: Record) -> bool:
+        """Whether it holds for a record: its id and its driver."""
+        return self.matches(CaseId.of(record)) and fnmatchcase(record.driver, self.driver)
 
     def expired(self, today: datetime.date) -> bool:
         """Whether ``today`` is past its last day."""
@@ -112,26 +120,21 @@ class Expectations:
     def find(
         self, file: str, case: str, sample: str, profile: str, scheme: str, target: str
     ) -> Expectation | None:
-        """The entry that holds for an id; an expired one counts as none.
+        """The first entry for an id, on whatever driver; an expired one counts as none.
 
-        Raises UserError, naming both, where two entries match.
+        Raises UserError, naming both, where two entries for the same drivers match.
         """
         wanted = CaseId(file, case, sample, profile, scheme, target)
-        matching = [entry for entry in self._matching(wanted) if not entry.expired(self.today)]
-        if len(matching) > 1:
-            raise UserError(
-                f"two expectations match {wanted}: {matching[0].source} and {matching[1].source}; "
-                "narrow or remove one"
-            )
-        return matching[0] if matching else None
+        matching = self._holding(entry for entry in self.entries if entry.matches(wanted))
+        return _only([entry for entry in matching if entry.driver == matching[0].driver], wanted)
 
     def apply(self, record: Record) -> Record:
         """The record with ``expected``, ``unexpected`` and ``expectation_note`` set.
 
-        Raises UserError where two entries match.
+        Raises UserError, naming both, where two entries match.
         """
-        wanted = CaseId.of(record)
-        entry = self.find(*wanted)
+        matching = [entry for entry in self.entries if entry.about(record)]
+        entry = _only(self._holding(matching), CaseId.of(record))
         if entry is not None:
             note = entry.misfit(record)
             return dataclasses.replace(
@@ -140,7 +143,7 @@ class Expectations:
                 unexpected=bool(note),
                 expectation_note=note,
             )
-        expired = next(self._matching(wanted), None)
+        expired = next(iter(matching), None)
         return dataclasses.replace(
             record,
             expected=None,
@@ -166,8 +169,17 @@ class Expectations:
             if entry.file in complete_files and not any(map(entry.matches, ids_of.get(entry.file, [])))
         ]
 
-    def _matching(self, wanted: CaseId) -> Iterator[Expectation]:
-        return (entry for entry in self.entries if entry.matches(wanted))
+    def _holding(self, entries: Iterable[Expectation]) -> list[Expectation]:
+        return [entry for entry in entries if not entry.expired(self.today)]
+
+
+def _only(entries: list[Expectation], wanted: CaseId) -> Expectation | None:
+    if len(entries) > 1:
+        raise UserError(
+            f"two expectations match {wanted}: {entries[0].source} and {entries[1].source}; "
+            "narrow or remove one"
+        )
+    return entries[0] if entries else None
 
 
 def load_expectations(folder: Path) -> Expectations:
@@ -183,9 +195,9 @@ def update(folder: Path, records: Iterable[Record], versions: Mapping[str, str])
 
     A failure not foreseen gets an entry whose reason begins with ``REVIEW:``, for a person
     to complete; failures of one kind share as few entries as is possible without covering
-    any other record. An entry that foresees something that is not so is narrowed to what
-    is, or removed. Entries that match none of ``records`` stay. Raises UserError as
-    ``load_expectations`` does, and where two entries match one record.
+    any other record, and are for the driver that was seen where the failure is at ``run``. An entry
+    that foresees something that is not so is narrowed to what is, or removed. Entries that match none of
+    ``records`` stay. Raises UserError as ``load_expectations`` does, and where two entries match one record.
     """
     records = sorted(records, key=CaseId.of)
     expectations = load_expectations(folder)
@@ -197,7 +209,7 @@ def update(folder: Path, records: Iterable[Record], versions: Mapping[str, str])
         if record.unexpected and record.verdict is not Verdict.PASS
     ]
     for entry in expectations.entries:
-        matched = [record for record in records if entry.matches(CaseId.of(record))]
+        matched = [record for record in records if entry.about(record)]
         fitting = [record for record in matched if not entry.misfit(record)]
         if matched and entry.expired(expectations.today):
             continue
@@ -271,7 +283,13 @@ _NUMBERS = re.compile(r"\[[\d\s,]*\]|0x[0-9a-fA-F]+|[-+]?\d[\d.]*(?:[eE][-+]?\d+
 def _kind(record: Record) -> tuple[object, ...]:
     """What records must have in common to share an entry; numbers in the message do not count."""
     message = _NUMBERS.sub("#", _first_line(record.message))
-    return (record.suite_file, record.case, record.verdict, record.stage, record.finding, message)
+    driver = _driver_glob(record)
+    return (record.suite_file, record.case, record.verdict, record.stage, record.finding, message, driver)
+
+
+def _driver_glob(record: Record) -> str:
+    """The drivers that a failure is foreseen on: what happens before ``run`` is the same on all."""
+    return glob.escape(record.driver) if record.driver and record.stage is Stage.RUN else "*"
 
 
 def _covering(
@@ -330,6 +348,7 @@ def _drafted(versions: Mapping[str, str], records: list[Record]) -> Expectation:
     return Expectation(
         file=first.suite_file,
         case=first.case,
+        driver=_driver_glob(first),
         verdict=first.verdict,
         stage=first.stage,
         finding=first.finding,
@@ -353,7 +372,7 @@ def _write(folder: Path, entries: list[Expectation]) -> list[Path]:
         if path not in by_path:
             path.unlink()
         else:
-            tables = map(_table, sorted(by_path[path], key=lambda entry: entry.globs))
+            tables = map(_table, sorted(by_path[path], key=lambda entry: (entry.globs, entry.driver)))
             new = _HEADER + tomli_w.dumps({"expectation": list(tables)})
             if new == old:
                 continue

@@ -9,7 +9,8 @@ that could not be run, for want of a package, leaves a ``not_run`` line with the
 that an older reader cannot take. Version 2 added the ``claims`` line, the ``dtypes`` of a
 record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``, the ``not_run`` line, and
 what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the ``plan`` line, a
-run's ``shard`` and the ``outputs`` of a record. Older files are read as well.
+run's ``shard``, the ``outputs`` and ``worker_bytes`` of a record, and the findings ``capability`` and
+``dependent``. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -206,6 +207,7 @@ class Record:
     reference model's are not kept.
     ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
     stage. ``about`` tells a model's source, licence and weights, ``pte_bytes`` the size of its .pte.
+    ``worker_bytes`` is the size in memory of the worker that ran it, afterwards (0: not known).
     ``expected`` is the reason of the expectation that foresaw this verdict;
     ``expectation_note`` says why an expectation on file does not fit it. ``written`` is
     when the store wrote the record (ISO 8601, UTC).
@@ -240,6 +242,7 @@ class Record:
     task: TaskResult | None = None
     about: dict[str, str] = field(default_factory=dict)
     pte_bytes: int = 0
+    worker_bytes: int = 0
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     artifact: str = ""

@@ -21,12 +21,16 @@ class Outputs:
 
     ``arrays`` are in memory order (the delegate's physical shapes). ``unwritten`` maps an
     output to the number of its elements that both runs left at their sentinels.
-    ``unrepeatable`` lists outputs whose two runs differ in a bit.
+    ``unrepeatable`` lists outputs whose two runs differ in a bit. ``worker_bytes`` is the size of the
+    worker in memory afterwards, 0 where it is not known; ``validation`` is what the Vulkan validation layer
+    said meanwhile.
     """
 
     arrays: list[Array]
     unwritten: dict[int, int] = field(default_factory=dict)
     unrepeatable: list[int] = field(default_factory=list)
+    worker_bytes: int = 0
+    validation: list[str] = field(default_factory=list)
 
     def faults(self) -> Iterator[tuple[Finding, str]]:
         """What makes the run a failure whatever its numbers are, as finding and message."""

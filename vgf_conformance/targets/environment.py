@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import json
 import os
 import platform
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vgf_conformance.targets.vulkan import choose_driver, driver_environment, emulation_environment
+from vgf_conformance.targets.capabilities import Platform, platforms
+from vgf_conformance.targets.vulkan import DriverChoice
 
 _PACKAGES = (
     "vgf-conformance",
@@ -30,8 +27,13 @@ _PACKAGES = (
 )
 
 
-def environment(targets: Sequence[str], driver: str | None) -> dict[str, Any]:
-    """Describe this machine for the record; raises UserError where a target cannot be had here."""
+def environment(targets: Sequence[str], choice: DriverChoice) -> dict[str, Any]:
+    """Describe this machine for the record; raises UserError where a target cannot be had here.
+
+    The ``driver`` is that of the last of ``targets`` that has one, and so is the ``device``, its identity;
+    ``layers`` says by target which emulation layers are over it, ``validation`` whether the validation layer
+    is below them, ``unused devices`` which further devices the driver has.
+    """
     described: dict[str, Any] = {
         "versions": package_versions(),
         "python": platform.python_version(),
@@ -39,11 +41,15 @@ def environment(targets: Sequence[str], driver: str | None) -> dict[str, Any]:
         "cpu": _processor(),
         "targets": list(targets),
     }
-    if "emulation" in targets:
-        chosen = choose_driver(driver)
-        with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-            emulation_environment(chosen, Path(folder))
-        described["driver"] = {"manifest": chosen.name, **_device(driver_environment(chosen))}
+    found = platforms(targets, choice)
+    for chosen in found.values():
+        described["driver"] = _driver(chosen)
+        described["device"] = chosen.identity
+        if chosen.others:
+            described["unused devices"] = list(chosen.others)
+    if found:
+        described["layers"] = {target: chosen.layers_text for target, chosen in found.items()}
+        described["validation"] = choice.validation
     return described
 
 
@@ -68,18 +74,12 @@ def _processor() -> str:
     return ""
 
 
-def _device(variables: dict[str, str]) -> dict[str, str]:
-    """The first device that the driver has, asked in a process of its own: a driver may crash."""
-    try:
-        answer = subprocess.run(
-            [sys.executable, "-m", "vgf_conformance.targets.probe"],
-            env={**os.environ, **variables},
-            capture_output=True,
-            check=True,
-            timeout=60,
-        )
-        device = json.loads(answer.stdout)["devices"][0]
-    except (subprocess.SubprocessError, ValueError, LookupError) as error:
-        return {"device": f"unknown ({type(error).__name__})"}
-    driver = " ".join(filter(None, [device.get("driver"), device.get("driver_info")]))
-    return {"device": device["name"], "driver": driver, "api": f"Vulkan {device['api']}"}
+def _driver(chosen: Platform) -> dict[str, str]:
+    device = chosen.device
+    driver = " ".join(filter(None, [device.driver, device.driver_info]))
+    return {
+        "manifest": chosen.driver.name,
+        "device": device.name,
+        "driver": driver,
+        "api": f"Vulkan {device.api}",
+    }

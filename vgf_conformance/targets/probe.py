@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from vgf_conformance.targets.arm import ArmDevice
+
 try:
     import vulkan as vk
 except OSError:  # the binding loads libvulkan.so.1 when it is imported
@@ -18,6 +20,27 @@ except OSError:  # the binding loads libvulkan.so.1 when it is imported
 _FEATURES_11 = ("storageBuffer16BitAccess",)
 _FEATURES_12 = ("shaderFloat16", "shaderInt8", "storageBuffer8BitAccess")
 _FEATURES = ("shaderInt16", "shaderInt64")
+
+#: What else the scenario runner makes use of, or what says how tensors and graphs are done.
+_EXTENSIONS = (
+    "VK_ARM_",
+    "VK_KHR_shader_bfloat16",
+    "VK_EXT_shader_float8",
+    "VK_EXT_shader_replicated_composites",
+    "VK_KHR_maintenance5",
+    "VK_KHR_deferred_host_operations",
+    "VK_EXT_custom_border_color",
+    "VK_EXT_frame_boundary",
+)
+_LIMITS = (
+    "maxStorageBufferRange",
+    "maxComputeSharedMemorySize",
+    "maxComputeWorkGroupInvocations",
+    "maxMemoryAllocationCount",
+    "maxPerStageDescriptorStorageBuffers",
+)
+_KINDS = ("other", "integrated", "discrete", "virtual", "cpu")
+_QUEUES = {1: "graphics", 2: "compute", 4: "transfer", 0x400: "data graph"}
 
 
 def probe() -> dict[str, Any]:
@@ -35,7 +58,7 @@ def probe() -> dict[str, Any]:
     )
     try:
         instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
-        devices = [_device(device) for device in vk.vkEnumeratePhysicalDevices(instance)]
+        devices = [_device(instance, device) for device in vk.vkEnumeratePhysicalDevices(instance)]
     except (vk.VkError, vk.VkException) as error:
         return {"loader": loader, "devices": [], "error": type(error).__name__}
     vk.vkDestroyInstance(instance, None)
@@ -47,29 +70,65 @@ def version(number: int) -> str:
     return f"{number >> 22 & 0x7F}.{number >> 12 & 0x3FF}.{number & 0xFFF}"
 
 
-def _device(device: Any) -> dict[str, Any]:
+def _device(instance: Any, device: Any) -> dict[str, Any]:
     basic = vk.vkGetPhysicalDeviceProperties(device)
+    extensions = {
+        extension.extensionName: extension.specVersion
+        for extension in vk.vkEnumerateDeviceExtensionProperties(device, None)
+        if extension.extensionName.startswith(_EXTENSIONS)
+    }
     described: dict[str, Any] = {
         "name": basic.deviceName,
+        "kind": _KINDS[basic.deviceType] if basic.deviceType < len(_KINDS) else "other",
         "api": version(basic.apiVersion),
+        "vendor_id": basic.vendorID,
+        "device_id": basic.deviceID,
         "driver_version": version(basic.driverVersion),
-        "extensions": {
-            extension.extensionName: extension.specVersion
-            for extension in vk.vkEnumerateDeviceExtensionProperties(device, None)
-            if extension.extensionName.startswith("VK_ARM_")
-        },
+        "extensions": extensions,
+        "limits": {name: getattr(basic.limits, name) for name in _LIMITS},
     }
     if basic.apiVersion < vk.VK_MAKE_VERSION(1, 2, 0):
         # The structures asked for below came with Vulkan 1.2.
-        return {**described, "driver": "", "driver_info": "", "features": {}}
-    return {**described, **_driver(device), "features": _features(device)}
+        return described
+    arm = ArmDevice(_address(instance), _address(device), extensions)
+    return {
+        **described,
+        **_driver(device),
+        "features": _features(device),
+        "tensor_features": arm.features(),
+        "limits": {**described["limits"], **arm.limits()},
+        "formats": arm.formats(),
+        "queues": [
+            {**queue, "operations": arm.operations(number)} for number, queue in enumerate(_queues(device))
+        ],
+    }
 
 
 def _driver(device: Any) -> dict[str, str]:
-    driver = vk.VkPhysicalDeviceDriverProperties()
+    """What identifies driver and device, for as long as neither is replaced."""
+    identity = vk.VkPhysicalDeviceIDProperties()
+    driver = vk.VkPhysicalDeviceDriverProperties(pNext=identity)
     properties = vk.VkPhysicalDeviceProperties2(pNext=driver)
     vk.vkGetPhysicalDeviceProperties2(device, vk.ffi.addressof(properties))
-    return {"driver": _text(driver.driverName), "driver_info": _text(driver.driverInfo)}
+    passed = driver.conformanceVersion
+    return {
+        "driver": _text(driver.driverName),
+        "driver_info": _text(driver.driverInfo),
+        "driver_id": driver.driverID,
+        "conformance": f"{passed.major}.{passed.minor}.{passed.subminor}.{passed.patch}",
+        "device_uuid": bytes(identity.deviceUUID).hex(),
+        "driver_uuid": bytes(identity.driverUUID).hex(),
+    }
+
+
+def _queues(device: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "count": family.queueCount,
+            "does": [word for bit, word in _QUEUES.items() if family.queueFlags & bit],
+        }
+        for family in vk.vkGetPhysicalDeviceQueueFamilyProperties(device)
+    ]
 
 
 def _features(device: Any) -> dict[str, bool]:
@@ -82,6 +141,10 @@ def _features(device: Any) -> dict[str, bool]:
         **{name: bool(getattr(features_11, name)) for name in _FEATURES_11},
         **{name: bool(getattr(features_12, name)) for name in _FEATURES_12},
     }
+
+
+def _address(handle: Any) -> int:
+    return int(vk.ffi.cast("uintptr_t", handle))
 
 
 def _text(characters: Any) -> str:

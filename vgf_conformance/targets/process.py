@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,6 +18,9 @@ from typing import Any, BinaryIO
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
+from vgf_conformance.targets.capabilities import Platform, platforms
+from vgf_conformance.targets.capable import CapableTarget
+from vgf_conformance.targets.validation import messages
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: Seconds that one delegate call may take, building included.
@@ -52,6 +56,7 @@ class ProcessTarget:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._log: BinaryIO | None = None
+        self._heard = 0
         #: A failure that nobody was told of yet.
         self._died: TargetFailure | None = None
 
@@ -77,7 +82,7 @@ class ProcessTarget:
             self._ask(("load", self._delegates), START_LIMIT)
         outputs = self._ask(("run", index, list(inputs)), self._time_limit)
         assert isinstance(outputs, Outputs)
-        return outputs
+        return replace(outputs, validation=messages(self._said()))
 
     def close(self) -> None:
         """End the worker, which leaves by itself once its pipe is closed; the next run starts a new one."""
@@ -99,6 +104,7 @@ class ProcessTarget:
         ours, theirs = socket.socketpair()
         # Outlives this call: the worker's output, read when it dies.
         self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")  # noqa: SIM115 - close() does  # noqa: SIM115
+        self._heard = 0
         environment = {**os.environ, **self._environment}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*sys.path, environment.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
@@ -151,12 +157,19 @@ class ProcessTarget:
             what = f"the worker ended with exit status {status}"
         return TargetFailure(Verdict.CRASH, Stage.RUN, Finding.CRASHED, what, words)
 
+    def _said(self) -> str:
+        """What the worker wrote since this was last asked."""
+        assert self._log is not None
+        start, self._heard = self._heard, os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), self._heard - start, start).decode(errors="replace")
+
     def _last_words(self) -> str:
+        """The end of the worker's output, after what the validation layer said in this call."""
         assert self._log is not None
         self._log.flush()
         size = os.fstat(self._log.fileno()).st_size
         words = os.pread(self._log.fileno(), LAST_WORDS, max(0, size - LAST_WORDS))
-        return words.decode(errors="replace").strip()
+        return "\n".join([*messages(self._said()), words.decode(errors="replace").strip()])
 
 
 def reference_target(time_limit: float = TIME_LIMIT) -> ProcessTarget:
@@ -172,23 +185,39 @@ def reference_target(time_limit: float = TIME_LIMIT) -> ProcessTarget:
 
 
 def open_targets(
-    targets: Sequence[str], driver: str | None, folder: Path, time_limit: float = TIME_LIMIT
+    targets: Sequence[str], choice: vulkan.DriverChoice, folder: Path, time_limit: float = TIME_LIMIT
 ) -> dict[str, Target]:
     """``reference`` and whatever of ``targets`` needs more, by name.
 
     ``folder`` takes the layer manifests and must outlive the targets. Raises UserError where the
-    driver or the layers are missing.
+    driver or the layers are missing, or are not what was asked for.
     """
     opened: dict[str, Target] = {"reference": reference_target(time_limit)}
-    # A driver that does not exist is an error even where nothing would run on it.
-    chosen = vulkan.choose_driver(driver) if driver is not None or "emulation" in targets else None
-    if "emulation" in targets and chosen is not None:
-        opened["emulation"] = emulation_target(chosen, folder, time_limit)
+    for name, platform in platforms(targets, choice).items():
+        opened[name] = vulkan_target(name, platform, folder / name, time_limit)
     return opened
 
 
+def vulkan_target(name: str, platform: Platform, folder: Path, time_limit: float = TIME_LIMIT) -> Target:
+    """The target ``name`` on ``platform``; layer manifests are written into ``folder``.
+
+    What the device cannot do is refused before it gets there.
+    """
+    described = platform.driver.name
+    if name == "vulkan":
+        described += f", {platform.layers_text}"
+    process = ProcessTarget(
+        name,
+        "vgf_conformance.targets.vgf_runner:VgfRunner",
+        environment=vulkan.layered_environment(platform.driver, platform.layers, folder, platform.validation),
+        driver=described,
+        time_limit=time_limit,
+    )
+    return CapableTarget(process, platform)
+
+
 def emulation_target(driver: vulkan.Driver, folder: Path, time_limit: float = TIME_LIMIT) -> ProcessTarget:
-    """The emulation layers over ``driver``; layer manifests are written into ``folder``.
+    """The emulation layers over ``driver``, whatever it says of itself; layer manifests go into ``folder``.
 
     Raises UserError where the layers are missing.
     """

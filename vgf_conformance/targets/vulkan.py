@@ -13,10 +13,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from vgf_conformance.targets.validation import LAYER as VALIDATION_LAYER
+from vgf_conformance.targets.validation import write_settings
 from vgf_conformance.vocabulary import UserError
 
-#: The layers from the application down: the graph layer calls into the tensor layer.
-LAYERS = ("Graph", "Tensor")
+#: The emulation layers from the application down, with the extension that each stands in for: the graph
+#: layer calls into the tensor layer.
+LAYERS = {"Graph": "VK_ARM_data_graph", "Tensor": "VK_ARM_tensors"}
 
 #: The loader's own override variables; the second is for loaders before 1.3.207.
 OVERRIDES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
@@ -42,6 +45,25 @@ class Driver:
     def at(cls, manifest: Path) -> Driver:
         """Return the driver of a manifest, named after it without the architecture (``lvp_icd``)."""
         return cls(manifest.name.split(".")[0], manifest)
+
+
+@dataclass(frozen=True)
+class DriverChoice:
+    """What was asked of the Vulkan driver.
+
+    ``name`` is a driver's name or manifest, None for the default. ``layers`` (of LAYER_CHOICES) says which
+    emulation layers the target ``vulkan`` puts over it, ``expect`` what the name of its device or driver has
+    to contain, and ``validation`` whether the Vulkan validation layer watches the driver.
+    """
+
+    name: str | None = None
+    layers: str = "auto"
+    expect: str = ""
+    validation: bool = False
+
+
+#: Which emulation layers the target ``vulkan`` uses: none, all, or those whose extension the driver lacks.
+LAYER_CHOICES = ("none", "emulation", "auto")
 
 
 def find_drivers() -> list[Driver]:
@@ -91,20 +113,34 @@ def manifest_fault(manifest: Path) -> str | None:
     return None
 
 
-def emulation_environment(driver: Driver, folder: Path) -> dict[str, str]:
-    """Return the variables under which a process runs the emulation layers over ``driver``.
+def layered_environment(
+    driver: Driver, layers: Iterable[str], folder: Path, validation: Path | None = None
+) -> dict[str, str]:
+    """Return the variables under which a process sees ``driver`` alone below ``layers``, some of LAYERS.
 
+    ``validation`` is the folder of the validation layer where that is wanted, next to the driver.
     Writes the layers' manifests below ``folder``, which must outlive that
     process. Raises UserError where the emulation layers are not installed.
     """
-    folders, names = zip(*(_write_layer(layer, folder.absolute()) for layer in LAYERS), strict=True)
+    written = [_write_layer(layer, folder.absolute()) for layer in layers]
+    settings = {}
+    if validation is not None:
+        written.append((str(validation), VALIDATION_LAYER))
+        settings["VK_LAYER_SETTINGS_PATH"] = str(write_settings(folder.absolute()))
     return {
+        **settings,
         # Older loaders ignore the order of the names and take that in which they
         # find the manifests: hence one folder for each, in the order wanted.
-        "VK_LAYER_PATH": os.pathsep.join(folders),
-        "VK_INSTANCE_LAYERS": os.pathsep.join(names),
+        "VK_LAYER_PATH": os.pathsep.join(path for path, _ in written),
+        # Set even to nothing: no other layer than those named must have a part in the result.
+        "VK_INSTANCE_LAYERS": os.pathsep.join(name for _, name in written),
         **driver_environment(driver),
     }
+
+
+def emulation_environment(driver: Driver, folder: Path) -> dict[str, str]:
+    """Return the variables under which a process runs both emulation layers over ``driver``; as above."""
+    return layered_environment(driver, LAYERS, folder)
 
 
 def driver_environment(driver: Driver) -> dict[str, str]:

@@ -7,6 +7,7 @@ only. Requests are ``("load", delegates)`` and ``("run", index, inputs)``; repli
 
 from __future__ import annotations
 
+import dataclasses
 import faulthandler
 import importlib
 import sys
@@ -15,6 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.targets.memory import resident
 from vgf_conformance.targets.runner import Built, Refused, Runner
 from vgf_conformance.targets.sentinel import SENTINELS, compare_runs
 
@@ -38,7 +40,7 @@ class Worker:
             if index not in self._built:
                 self._built[index] = self._runner.build(self._delegates[index])
             first, second = (self._built[index].run(inputs, sentinel) for sentinel in SENTINELS)
-            return ("ok", compare_runs(first, second))
+            return ("ok", dataclasses.replace(compare_runs(first, second), worker_bytes=resident()))
         except Refused as refused:
             return ("refused", refused.verdict, refused.stage, refused.finding, refused.message)
         except Exception:  # the worker outlives any fault of a runner and reports it

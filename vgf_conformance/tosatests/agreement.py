@@ -29,6 +29,7 @@ from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.comparison.operators.base import Bounded
 from vgf_conformance.comparison.propagation import NotCovered, propagate
 from vgf_conformance.formats.tosa import storage
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.tosatests.collect import Declared, declared_tests
 from vgf_conformance.tosatests.declare import TosaTest, TosaTests
 from vgf_conformance.tosatests.evaluate import Array, Fault, Prepared, TosaEvaluator, verify
@@ -203,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     total, tests = Agreement(), 0
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-        evaluator = open_tosa_evaluator(("reference",), None, Path(folder))
+        evaluator = open_tosa_evaluator(("reference",), DriverChoice(), Path(folder))
         try:
             for file in parsed.files:
                 for declared in _declared(file):

@@ -104,6 +104,10 @@ class TosaEvaluator:
             _blame(record, Fault(Verdict.ERROR, None, Finding.RAISED, message, traceback.format_exc()))
         return record
 
+    def restart(self, target: str) -> None:
+        """End the process of ``target``; its next run begins with a fresh one."""
+        self._targets[target].close()
+
     def close(self) -> None:
         """End every target's process."""
         for target in self._targets.values():
@@ -193,6 +197,8 @@ class TosaEvaluator:
             outputs = self._targets[target].run(0, prepared.inputs)
         finally:
             record.seconds["run"] = time.perf_counter() - start
+        record.worker_bytes = outputs.worker_bytes
+        record.notes += outputs.validation
         declared = [prepared.graph.tensors[name] for name in prepared.graph.outputs]
         for number, (array, tensor) in enumerate(zip(outputs.arrays, declared, strict=False)):
             outputs.arrays[number] = _signed(array, tensor)

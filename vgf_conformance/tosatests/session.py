@@ -7,11 +7,17 @@ from pathlib import Path
 
 from vgf_conformance.lowering.cache import Cache, default_folder
 from vgf_conformance.targets.process import TIME_LIMIT, open_targets
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.tosatests.evaluate import TosaEvaluator
 
 
 def open_tosa_evaluator(
-    targets: Sequence[str], driver: str | None, folder: Path, time_limit: float = TIME_LIMIT, *, seed: int = 0
+    targets: Sequence[str],
+    choice: DriverChoice,
+    folder: Path,
+    time_limit: float = TIME_LIMIT,
+    *,
+    seed: int = 0,
 ) -> TosaEvaluator:
     """An evaluator as ``evaluation.session.open_evaluator`` gives one, for TOSA tests."""
-    return TosaEvaluator(open_targets(targets, driver, folder, time_limit), Cache(default_folder()), seed)
+    return TosaEvaluator(open_targets(targets, choice, folder, time_limit), Cache(default_folder()), seed)
