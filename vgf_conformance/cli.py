@@ -94,7 +94,7 @@ def _add_capabilities(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "capabilities",
         help="what a Vulkan driver says of itself",
         description="Reports versions, ids, extensions, features, limits, tensor formats, queues and claimed "
-        "operations of the device that a run on the target vulkan would use, below its emulation layers.",
+        "operations of the device that a run on the target vulkan would use, as seen through its layers.",
     )
     _add_driver(capabilities)
     _add_layers(capabilities)
