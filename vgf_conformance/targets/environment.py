@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import os
 import platform
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ _PACKAGES = (
     "tosa-tools",
     "numpy",
 )
+
+_CPUINFO = Path("/proc/cpuinfo")
 
 
 def environment(targets: Sequence[str], choice: DriverChoice) -> dict[str, Any]:
@@ -65,13 +67,19 @@ def package_versions() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """The processor's model, on which eager PyTorch's last bits depend; empty where Linux does not say."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                return value.strip()
-    return ""
+    """The processor, on which eager PyTorch's last bits depend; empty where Linux does not say.
+
+    Virtual ones of different makes may share a name: family, model and abilities tell them apart.
+    """
+    try:
+        first = _CPUINFO.read_text("utf-8").partition("\n\n")[0]
+    except OSError:
+        return ""
+    said = {name.strip(): value.strip() for name, _, value in (x.partition(":") for x in first.splitlines())}
+    if "model name" not in said:
+        return ""
+    abilities = zlib.crc32(" ".join(sorted(said.get("flags", "").split())).encode())
+    return f"{said['model name']} ({said.get('cpu family')}, {said.get('model')}, flags {abilities:08x})"
 
 
 def _driver(chosen: Platform) -> dict[str, str]:
