@@ -555,7 +555,7 @@ class Conformance:
                 run=self._run,
                 restart=lambda: self._opened(key[0]).restart(key[1]),
                 name=lambda item: item.nodeid,
-                suspicious=lambda record: self._unforeseen(record),
+                suspicious=self._unforeseen,
             )
         return self._isolations[key]
 

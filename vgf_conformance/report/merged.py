@@ -9,7 +9,7 @@ from pathlib import Path
 from vgf_conformance.report.files import write_reports
 from vgf_conformance.report.summary import summary_table
 from vgf_conformance.results.merge import Results, merge
-from vgf_conformance.results.shards import gaps, shards_of
+from vgf_conformance.results.shards import Gaps, gaps, shards_of
 from vgf_conformance.results.store import FILE_NAME, read_results, results_file, write_results
 from vgf_conformance.vocabulary import UserError
 
@@ -33,16 +33,14 @@ def merge_files(paths: Sequence[Path], folder: Path) -> bool:
     for path in (target, *write_reports(joined, folder)):
         print(path)
     found = gaps(parts, joined)
-    print("\n".join([*_devices(joined), *found.lines(shards_of(joined)), _summary(joined)]))
+    print("\n".join([*_devices(joined), *found.lines(shards_of(joined)), _summary(joined, found)]))
     return not found.any and not any(record.unexpected for record in joined.records)
 
 
-def _summary(joined: Results) -> str:
+def _summary(joined: Results, found: Gaps) -> str:
     if not joined.plan:
         return f"{len(joined.records)} cases; no run says what it was to have, so none can be missed"
-    known = {record.id for record in joined.records} | {item.id for item in joined.not_run}
-    there = sum(case in known for case in joined.plan)
-    return f"{there} of {len(joined.plan)} planned cases are there"
+    return f"{len(joined.plan) - len(found.missing)} of {len(joined.plan)} planned cases are there"
 
 
 def _devices(joined: Results) -> list[str]:

@@ -91,13 +91,16 @@ def monotone(call: Call) -> Bounded:
 def _own(call: Call, function: Callable[[Array], Any]) -> Float:
     """The operator's own bound, the largest over the middle and the ends of the operand's interval.
 
-    None where the operand or the result is infinite: there the formulas set no limit (EXP's error grows
+    0 where the operand or the result is infinite: there the formulas set no limit (EXP's error grows
     with |x|), but the specification's tables of special values say what the result is.
     """
     operand, bound = call.inputs[0], bounds.UNARY[call.name]
     points = [operand.value] if operand.exact else [operand.value, operand.low, operand.high]
-    largest = np.fmax.reduce([bound(function(point), point, call.dtype) for point in points])
-    infinite = np.isinf(operand.value) | np.isinf(function(operand.value))
+    results = [function(point) for point in points]
+    largest = np.fmax.reduce(
+        [bound(result, point, call.dtype) for result, point in zip(results, points, strict=True)]
+    )
+    infinite = np.isinf(operand.value) | np.isinf(results[0])
     return np.where(infinite & (operand.error == 0), 0.0, largest)
 
 
