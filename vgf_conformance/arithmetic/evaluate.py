@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from vgf_conformance.arithmetic.declare import Property, Typed
@@ -12,17 +12,14 @@ from vgf_conformance.arithmetic.probe import Answer, Probe
 from vgf_conformance.attribution.cut import as_delegate
 from vgf_conformance.formats.convert import Refusal, convert
 from vgf_conformance.results.record import DelegateFacts, Record
-from vgf_conformance.targets.base import Target, TargetFailure
+from vgf_conformance.targets.base import OnTargets, TargetFailure
 from vgf_conformance.targets.process import open_targets
 from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 
-class ArithmeticEvaluator:
+class ArithmeticEvaluator(OnTargets):
     """Evaluates properties on named targets."""
-
-    def __init__(self, targets: Mapping[str, Target]) -> None:
-        self._targets = dict(targets)
 
     def evaluate(self, asked: Property, typed: Typed, target: str) -> Record:
         """Ask every operator; the answers are the record's notes, and what TOSA forbids its failure."""
@@ -58,15 +55,6 @@ class ArithmeticEvaluator:
         if record.message:
             record.verdict, record.stage, record.finding = Verdict.FAIL, Stage.RUN, Finding.WRONG
         return record
-
-    def restart(self, target: str) -> None:
-        """End the process of ``target``; its next run begins with a fresh one."""
-        self._targets[target].close()
-
-    def close(self) -> None:
-        """End every target's process."""
-        for target in self._targets.values():
-            target.close()
 
     def _ask(self, record: Record, item: Probe) -> Answer:
         """Raises TargetFailure where the target does not run the graph, Refusal where it has no VGF."""

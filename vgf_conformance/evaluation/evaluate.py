@@ -28,7 +28,7 @@ from vgf_conformance.lowering.causes import describe, whole
 from vgf_conformance.results.record import Comparison, DelegateFacts, Leftover, Record, Sensitivity
 from vgf_conformance.sensitivity.measure import measure
 from vgf_conformance.targets import toolkit
-from vgf_conformance.targets.base import Array, Target, TargetFailure
+from vgf_conformance.targets.base import Array, OnTargets, Target, TargetFailure
 from vgf_conformance.targets.precise import PreciseFailure, precise_results
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
@@ -40,14 +40,14 @@ POOR_SQNR_DB = 20.0
 NO_OPERATORS = "the program has no operators, and only gives back its inputs or constants"
 
 
-class Evaluator:
+class Evaluator(OnTargets):
     """Evaluates subjects on named targets; targets of one artifact share what prepares it.
 
     ``targets`` must hold ``reference``: every other target is judged against it.
     """
 
     def __init__(self, targets: Mapping[str, Target], cache: Cache | None = None) -> None:
-        self._targets = dict(targets)
+        super().__init__(targets)
         self._cache = cache
         self._last: tuple[Subject, tuple[str, str], Prepared | LoweringFailure] | None = None
 
@@ -163,15 +163,6 @@ class Evaluator:
         if record.sensitivity.faults and not record.sensitivity.caught:
             message = f"none of {record.sensitivity.faults} planted faults is caught"
             _blame(record, Fault(Verdict.FAIL, Stage.RUN, Finding.BLIND, message))
-
-    def restart(self, target: str) -> None:
-        """End the process of ``target``; its next run begins with a fresh one."""
-        self._targets[target].close()
-
-    def close(self) -> None:
-        """End every target's process."""
-        for target in self._targets.values():
-            target.close()
 
     def _prepared(self, subject: Subject, profile: Profile, scheme: str) -> Prepared | LoweringFailure:
         configuration = (profile.specification, scheme)

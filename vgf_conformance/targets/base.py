@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -75,3 +75,19 @@ class Target(Protocol):
 
     def close(self) -> None:
         """Give the target's process back."""
+
+
+class OnTargets:
+    """What evaluates on named targets, and ends their processes."""
+
+    def __init__(self, targets: Mapping[str, Target]) -> None:
+        self._targets = dict(targets)
+
+    def restart(self, target: str) -> None:
+        """End the process of ``target``; its next run begins with a fresh one."""
+        self._targets[target].close()
+
+    def close(self) -> None:
+        """End every target's process."""
+        for target in self._targets.values():
+            target.close()

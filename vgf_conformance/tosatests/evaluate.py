@@ -22,7 +22,7 @@ from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.results.record import Comparison, DelegateFacts, Record
 from vgf_conformance.targets import toolkit
-from vgf_conformance.targets.base import Outputs, Target, TargetFailure
+from vgf_conformance.targets.base import OnTargets, Outputs, Target, TargetFailure
 from vgf_conformance.targets.precise import Exact, PreciseFailure
 from vgf_conformance.tosatests.declare import TosaTest, TosaTests
 from vgf_conformance.tosatests.generate import LISTING_SEED, Generated, generator
@@ -62,14 +62,14 @@ class Prepared:
     notes: list[str]
 
 
-class TosaEvaluator:
+class TosaEvaluator(OnTargets):
     """Evaluates TOSA tests; the targets of one test share what prepares it.
 
     ``targets`` must hold ``reference``: every other target is judged against it.
     """
 
     def __init__(self, targets: Mapping[str, Target], cache: Cache, seed: int = 0) -> None:
-        self._targets = dict(targets)
+        super().__init__(targets)
         self._cache = cache
         self._seed = seed
         self._last: tuple[str, Prepared | Fault] | None = None
@@ -103,15 +103,6 @@ class TosaEvaluator:
             message = f"a fault of the harness, please report it: {type(error).__name__}: {error}"
             _blame(record, Fault(Verdict.ERROR, None, Finding.RAISED, message, traceback.format_exc()))
         return record
-
-    def restart(self, target: str) -> None:
-        """End the process of ``target``; its next run begins with a fresh one."""
-        self._targets[target].close()
-
-    def close(self) -> None:
-        """End every target's process."""
-        for target in self._targets.values():
-            target.close()
 
     def _fill(self, record: Record, prepared: Prepared, target: str) -> None:
         record.artifact, record.notes = prepared.key, list(prepared.notes)
