@@ -100,7 +100,7 @@ celu = operator(
     "aten.celu.default",
     F.celu,
     [
-        sample("alpha_1.5", normal(3, 7), alpha=1.5),
+        sample("alpha_1.5", ramp(7, 147, low=-4.0, high=4.0), alpha=1.5),
         sample("special", special_values(), configurations=FLOATING_ONLY),
     ],
     tier="nightly",
@@ -110,7 +110,7 @@ selu = operator(
     "aten.selu.default",
     F.selu,
     [
-        sample("rank2", normal(3, 7)),
+        sample("rank2", ramp(7, 147, low=-4.0, high=4.0)),
         sample("special", special_values(), configurations=FLOATING_ONLY),
     ],
     tier="nightly",
@@ -120,8 +120,8 @@ glu = operator(
     "aten.glu.default",
     F.glu,
     [
-        sample("last", normal(3, 8), dim=-1),
-        sample("inner", normal(2, 4, 3), dim=1),
+        sample("last", normal(7, 294), dim=-1),
+        sample("inner", normal(7, 4, 73), dim=1),
     ],
     tier="nightly",
 )
@@ -154,7 +154,9 @@ clamp_tensor_narrow = narrow(clamp_tensor, "broadcast")
 
 #: What a clamp keeps and what it does not.
 NOT_NUMBERS = values([math.inf, -math.inf, math.nan, 2.0, -0.0])
-KEPT = [sample("not_numbers", NOT_NUMBERS), sample("denormals", values([1e-40, -1e-40, 2**-149]))]
+#: Subnormal numbers, then ordinary ones: where a device may flush, faults do not show.
+DENORMALS = values([1e-40, -1e-40, 2**-149, *[0.5, -0.75, 1.5, -2.0, 0.3, 3.0, -1.25, 4.0]])
+KEPT = [sample("not_numbers", NOT_NUMBERS), sample("denormals", DENORMALS)]
 
 
 def _special(name: str, function: Callable[..., torch.Tensor], **keywords: Any) -> Case:
@@ -164,7 +166,7 @@ def _special(name: str, function: Callable[..., torch.Tensor], **keywords: Any) 
         function,
         [
             sample("special", special_values(), **keywords),
-            sample("denormals", values([1e-40, -1e-40, 2**-149]), **keywords),
+            sample("denormals", DENORMALS, **keywords),
         ],
         tier="nightly",
         configurations=FLOATING_ONLY,
@@ -181,7 +183,7 @@ clamp_values = operator(
         sample("not_numbers_to_infinity", NOT_NUMBERS, min=-math.inf, max=math.inf),
         # torch gives the upper limit everywhere.
         sample("crossed", normal(3, 7), min=1.0, max=-1.0),
-        sample("denormals", values([1e-40, -1e-40, 2**-149]), min=0.0),
+        sample("denormals", DENORMALS, min=0.0),
     ],
     tier="nightly",
     configurations=FLOATING_ONLY,

@@ -272,8 +272,10 @@ SPECIAL_ROWS = values(
 )
 #: Rows of nothing but one infinity: no finite number is the answer.
 INFINITE_ROWS = values([math.inf, math.inf, -math.inf, -math.inf], 2, 2)
-#: Signed zeros and denormals: what is flushed is zero, which is within the bound.
-TINY_ROWS = values([1e-40, 2e-40, -1e-40, -2e-40, 0.0, -0.0], 3, 2)
+#: Signed zeros and denormals, where flushing is allowed, then rows that show the faults it would hide.
+TINY_ROWS = values(
+    [1e-40, 2e-40, -1e-40, -2e-40, 0.0, -0.0, *[0.5, 1.5, -2.0, 0.75, 3.0, -1.25, 0.3, 1.0]], 7, 2
+)
 
 sum_edges = operator(
     "aten.sum.dim_IntList",

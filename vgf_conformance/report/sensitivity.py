@@ -24,8 +24,8 @@ def has_sensitivity(results: Results) -> bool:
 def sensitivity_report(results: Results) -> str:
     """The report as Markdown: by operator, profile, scheme and dtype, then every survivor.
 
-    A fault of the graph counts as caught where another sample of the same case catches it, in a graph of
-    the same operators: a case is tested by all its samples.
+    A fault of the graph counts as caught where another sample of the same operator (of the same case, where
+    that names none) catches it, in a graph of the same TOSA operators: as a mutant is killed by any test.
     """
     measured = [record for record in results.records if record.sensitivity]
     missed = _missed(measured)
@@ -40,7 +40,8 @@ def sensitivity_report(results: Results) -> str:
     summary = (
         f"{total.faults - left} of {total.faults} faults caught ({percent(_share(total, left))}) with "
         f"{len(measured)} samples: {total.caught} by the very sample in whose result or graph they are, the "
-        f"others by another sample of its case. {total.equivalent} more changed nothing and do not count."
+        f"others by another sample of the same operator. {total.equivalent} more changed nothing and do not "
+        "count."
     )
     return markdown.document(
         "Sensitivity",
@@ -54,7 +55,7 @@ Missed = Sequence[tuple[Record, str]]
 
 
 def _missed(measured: Sequence[Record]) -> Missed:
-    """The survivors that no sample of their case catches, each with its record."""
+    """The survivors that no sample of their operator catches, each with its record."""
     missed = []
     for records in grouped(measured, _graph_of).values():
         caught = {name for record in records for name in _of(record).mutants}
@@ -68,12 +69,12 @@ def _missed(measured: Sequence[Record]) -> Missed:
 
 
 def _graph_of(record: Record) -> tuple[object, ...]:
-    """Samples of one case whose delegates compute with the same operators."""
+    """Samples of one row whose delegates compute with the same TOSA operators."""
     operators = tuple(
         tuple(sorted(item for item in delegate.tosa_operators.items() if item[0] not in _LAYOUT))
         for delegate in record.delegates
     )
-    return (record.suite_file, record.case, record.profile, record.scheme, operators)
+    return (row_name(record), record.profile, record.scheme, operators)
 
 
 def _of(record: Record) -> Sensitivity:
