@@ -200,7 +200,7 @@ def test_a_record_that_the_schema_refuses_never_reaches_the_file(tmp_path: Path)
         (RUN + case_line("a").replace('"pass"', '"maybe"'), r":2: \$\.verdict: 'maybe' is not one of"),
         (RUN + '"text"\n', r":2: neither a run nor a case line"),
         (case_line("a"), r":1: a results file begins with a run line"),
-        ('{"type":"run","schema":99}\n', r":1: written with schema 99, but this version reads up to"),
+        ('{"type":"run","schema":99}\n', r":1: schema 99, but this version reads up to"),
         ('{"type":"run","schema":"one"}\n', r":1: \$\.schema"),
         (RUN + b"\xff\xfe".decode("latin-1") + "\n", r":2: not JSON"),
     ],

@@ -6,17 +6,15 @@ SCHEMA_VERSION grows with every change that an older reader cannot take.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import PurePosixPath
 from typing import Any
 
-import jsonschema
+from vgf_conformance.formats import schema
 
 SCHEMA_VERSION = 1
 
@@ -139,7 +137,7 @@ class Manifest:
             document = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"not JSON: {error}") from error
-        refusal = _refusal(document)
+        refusal = schema.newer(document, SCHEMA_VERSION) or schema.refusal(document, __package__)
         if refusal:
             raise ValueError(refusal)
         manifest = cls(
@@ -153,25 +151,6 @@ class Manifest:
         )
         _require_whole(manifest)
         return manifest
-
-
-def _refusal(document: Any) -> str:
-    """Why the schema refuses a document, empty where it accepts it."""
-    version = document.get("schema") if isinstance(document, dict) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        return f"schema {version}, but this version reads up to {SCHEMA_VERSION}: update vgf-conformance"
-    error = jsonschema.exceptions.best_match(_validator().iter_errors(document))
-    return "" if error is None else f"{error.json_path}: {_short(error.message)}"
-
-
-@functools.cache
-def _validator() -> jsonschema.Draft202012Validator:
-    schema = resources.files(__package__).joinpath("schema.json").read_text("utf-8")
-    return jsonschema.Draft202012Validator(json.loads(schema))
-
-
-def _short(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else text[:limit] + " ..."
 
 
 def _require_whole(manifest: Manifest) -> None:

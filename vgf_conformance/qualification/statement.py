@@ -6,7 +6,6 @@ SCHEMA_VERSION grows with every change that an older reader cannot take.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -15,9 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from vgf_conformance import __version__
+from vgf_conformance.formats import schema
 
 SCHEMA_VERSION = 1
 
@@ -64,9 +62,8 @@ class Statement:
     def decode(cls, content: bytes) -> Statement:
         """The inverse of encode; raises ValueError saying what is wrong."""
         document = parse(content)
-        version = document.get("schema") if isinstance(document, dict) else None
-        if isinstance(version, int) and version > SCHEMA_VERSION:
-            raise ValueError(f"schema {version}, but this version reads up to {SCHEMA_VERSION}")
+        if refusal := schema.newer(document, SCHEMA_VERSION):
+            raise ValueError(refusal)
         _require(document, "schema.json")
         del document["schema"]
         return cls(**{**document, "tool": Tool(**document["tool"])})
@@ -102,14 +99,7 @@ def parse_capabilities(content: bytes) -> dict[str, Any]:
     return document
 
 
-def _require(document: Any, schema: str) -> None:
+def _require(document: Any, name: str) -> None:
     """Raise ValueError where a schema of this package refuses the document."""
-    error = jsonschema.exceptions.best_match(_validator(schema).iter_errors(document))
-    if error is not None:
-        raise ValueError(f"{error.json_path}: {error.message[:200]}")
-
-
-@functools.cache
-def _validator(name: str) -> jsonschema.Draft202012Validator:
-    schema = resources.files(__package__).joinpath(name).read_text("utf-8")
-    return jsonschema.Draft202012Validator(json.loads(schema))
+    if refusal := schema.refusal(document, __package__, name):
+        raise ValueError(refusal)

@@ -14,15 +14,11 @@ from __future__ import annotations
 
 import datetime
 import re
-import sys
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from vgf_conformance.formats import toml
 
 _FIELDS = {"case": str, "device": str, "reason": str, "link": str, "expires": datetime.date}
 
@@ -44,14 +40,7 @@ class Waiver:
 
 def read_waivers(content: bytes) -> list[Waiver]:
     """The waivers of a file; raises ValueError saying which is wrong, and how."""
-    try:
-        document = tomllib.loads(content.decode())
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8") from error
-    except RecursionError as error:
-        raise ValueError("nested too deep") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"not TOML: {error}") from error
+    document = toml.parse(content)
     unknown = sorted(document.keys() - {"waiver"})
     tables = document.get("waiver", [])
     if unknown or not isinstance(tables, list):

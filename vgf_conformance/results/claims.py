@@ -8,18 +8,13 @@ file's ``claims`` line, so that reports need neither executorch nor torch.
 from __future__ import annotations
 
 import enum
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vgf_conformance.formats import toml
 from vgf_conformance.vocabulary import UserError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 #: The element type that each quantisation mode is claimed under. For int4 weights it is that of the
 #: weights: the activations of a8w4 are int8, as those of a8w8 are.
@@ -158,8 +153,8 @@ def load_reasons(path: Path) -> dict[Computation, str]:
     if not path.exists():
         return {}
     try:
-        entries = tomllib.loads(path.read_text("utf-8")).get("uncovered", [])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        entries = toml.parse(path.read_bytes()).get("uncovered", [])
+    except (OSError, ValueError) as error:
         raise UserError(f"{path.name}: {error}") from error
     reasons: dict[Computation, str] = {}
     for number, entry in enumerate(entries, 1):

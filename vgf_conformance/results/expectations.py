@@ -13,7 +13,6 @@ import functools
 import glob
 import itertools
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,13 +22,9 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
+from vgf_conformance.formats import toml
 from vgf_conformance.results.record import Record
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 REVIEW = "REVIEW: "
 
@@ -224,7 +219,7 @@ def update(folder: Path, records: Iterable[Record], versions: Mapping[str, str])
 
 def _read(path: Path) -> list[Expectation]:
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        document = toml.parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read expectations from {path}: {error}") from error
     tables = document.pop("expectation", [])

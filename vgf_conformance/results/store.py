@@ -5,19 +5,16 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fcntl
-import functools
 import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import jsonschema
-
+from vgf_conformance.formats import schema
 from vgf_conformance.results.claims import Claim
 from vgf_conformance.results.merge import Results, joined_claims, joined_plan, merge
 from vgf_conformance.results.record import SCHEMA_VERSION, NotRun, Record
@@ -219,23 +216,7 @@ def schema_refusal(document: Any) -> str | None:
     kind = document.get("type") if isinstance(document, dict) else None
     if kind not in KINDS:
         return f"neither a run nor a case line: a line is an object whose type is one of {', '.join(KINDS)}"
-    if kind == "run" and isinstance(document.get("schema"), int) and document["schema"] > SCHEMA_VERSION:
-        return (
-            f"written with schema {document['schema']}, but this version reads up to {SCHEMA_VERSION}: "
-            "update vgf-conformance"
-        )
-    error = jsonschema.exceptions.best_match(_validator(kind).iter_errors(document))
-    return None if error is None else f"{error.json_path}: {_short(error.message)}"
-
-
-@functools.cache
-def _validator(kind: str) -> jsonschema.Draft202012Validator:
-    schema = json.loads(resources.files(__package__).joinpath("schema.json").read_text("utf-8"))
-    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
-
-
-def _short(text: str, limit: int = 300) -> str:
-    return text if len(text) <= limit else text[:limit] + " ..."
+    return schema.newer(document, SCHEMA_VERSION) or schema.refusal(document, __package__, kind=kind)
 
 
 def _mend_tail(file: int, path: Path) -> None:

@@ -1,0 +1,42 @@
+"""Documents held against the JSON schemas that lie beside their readers."""
+
+from __future__ import annotations
+
+import functools
+import json
+from importlib import resources
+from typing import Any
+
+import jsonschema
+
+#: Characters of a refusal: a schema's message quotes the value that it refuses, however long.
+_LONGEST = 300
+
+
+def newer(document: Any, version: int) -> str | None:
+    """Why a document whose ``schema`` is above ``version`` cannot be read; None where it is not above."""
+    written = document.get("schema") if isinstance(document, dict) else None
+    if isinstance(written, int) and written > version:
+        return f"schema {written}, but this version reads up to {version}: update vgf-conformance"
+    return None
+
+
+def refusal(document: Any, package: str, name: str = "schema.json", *, kind: str = "") -> str | None:
+    """Why ``package``'s schema ``name`` refuses ``document``, at which place; None where it accepts it.
+
+    ``kind`` is the definition of the schema that is meant, where that is not the whole.
+    """
+    error = jsonschema.exceptions.best_match(_validator(package, name, kind).iter_errors(document))
+    return None if error is None else f"{error.json_path}: {_short(error.message)}"
+
+
+@functools.cache
+def _validator(package: str, name: str, kind: str) -> jsonschema.Draft202012Validator:
+    schema = json.loads(resources.files(package).joinpath(name).read_text("utf-8"))
+    if kind:
+        schema = {"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]}
+    return jsonschema.Draft202012Validator(schema)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
