@@ -352,6 +352,8 @@ class CaseItem(pytest.Item):
             from vgf_conformance.report.failure import failure_text
 
             return failure_text(excinfo.value.record)
+        if isinstance(excinfo.value, UserError):
+            return f"error: {excinfo.value}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from vgf_conformance.attribution.bisect import Culprit
-from vgf_conformance.formats.scenario import plain, write_scenario
+from vgf_conformance.formats.arrays import npy
+from vgf_conformance.formats.scenario import write_scenario
 
 _README = """\
 {operator}: {message}
@@ -33,7 +34,7 @@ def write_repro(culprit: Culprit, folder: Path, target: str, driver: str) -> Pat
     (folder / "graph.tosa").write_bytes(culprit.delegate.tosa)
     for name, arrays in (("expected", culprit.expected), ("actual", culprit.actual)):
         for number, array in enumerate(arrays):
-            np.save(folder / f"{name}{number}.npy", plain(np.asarray(array)), allow_pickle=False)
+            (folder / f"{name}{number}.npy").write_bytes(npy(np.asarray(array)))
     text = _README.format(
         operator=culprit.operator.name, message=culprit.message, target=target, driver=driver or "no driver"
     )

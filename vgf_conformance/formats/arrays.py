@@ -10,11 +10,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vgf_conformance.formats.scenario import plain
 from vgf_conformance.formats.tosa import storage
 
 #: numpy's headers have no more than this unless a field's name is very long.
 HEADER_LIMIT = 10_000
+
+
+def plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Narrow floats as plain integers of their width, for what knows numpy's own dtypes only.
+
+    That is numpy's files, and the scenario runner's binding.
+    """
+    return array.view(f"u{array.dtype.itemsize}") if _foreign(array.dtype) else array
+
+
+def raw(array: NDArray[Any]) -> NDArray[Any]:
+    """Narrow floats as bytes of no type (``V2``, ``V1``): so the reference model knows them."""
+    array = np.asarray(array, order="C")
+    return array.view(f"V{array.dtype.itemsize}") if _foreign(array.dtype) else array
+
+
+def _foreign(dtype: np.dtype[Any]) -> bool:
+    # 2 is for types of other packages; a copy of numpy's own, as pickling makes one, has 0 and not 1.
+    return dtype.isbuiltin == 2
 
 
 def npy(array: NDArray[Any]) -> bytes:

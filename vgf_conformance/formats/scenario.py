@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from vgf_conformance.formats.arrays import npy
 from vgf_conformance.formats.vgf import VgfTensor, read_vgf
 
 #: The Vulkan format of a tensor's elements, by dtype.
@@ -41,7 +41,7 @@ def write_scenario(folder: Path, vgf: bytes, inputs: Sequence[NDArray[Any]]) -> 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "graph.vgf").write_bytes(vgf)
     for number, array in enumerate(inputs):
-        np.save(folder / f"input{number}.npy", plain(array), allow_pickle=False)
+        (folder / f"input{number}.npy").write_bytes(npy(array))
     path = folder / "scenario.json"
     path.write_text(scenario(vgf), encoding="utf-8")
     return path
@@ -64,15 +64,6 @@ def scenario(vgf: bytes) -> str:
         "resources": [{"graph": {"uid": "graph", "src": "graph.vgf"}}, *tensors],
     }
     return json.dumps(document, indent=2) + "\n"
-
-
-def plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Narrow floats as plain integers of their width, for what knows numpy's own dtypes only.
-
-    That is numpy's files, and the scenario runner's binding.
-    """
-    # 2 is for types of other packages; a copy of numpy's own, as pickling makes one, has 0 and not 1.
-    return array if array.dtype.isbuiltin != 2 else array.view(f"u{array.dtype.itemsize}")
 
 
 def _tensor(name: str, tensor: VgfTensor, access: str) -> dict[str, Any]:

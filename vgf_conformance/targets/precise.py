@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vgf_conformance.formats.arrays import npy, raw
 from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.targets import toolkit
 
@@ -92,14 +93,14 @@ def _run(description: Path) -> None:
 
 def _saved(array: NDArray[Any]) -> bytes:
     """The array as a ``.npy`` file; narrow floats as ``<V2``, which is how the program knows them."""
-    array = np.asarray(array, order="C")
+    data = raw(array)
+    if data.dtype.kind != "V":
+        return npy(data)
     file = io.BytesIO()
-    if array.dtype.isbuiltin != 2:  # as in formats.scenario.plain
-        np.save(file, array)
-        return file.getvalue()
-    header = {"descr": f"<V{array.dtype.itemsize}", "fortran_order": False, "shape": array.shape}
+    # numpy itself would write |V2.
+    header = {"descr": f"<V{data.dtype.itemsize}", "fortran_order": False, "shape": data.shape}
     np.lib.format.write_array_header_1_0(file, header)  # type: ignore[no-untyped-call]
-    return file.getvalue() + array.tobytes()
+    return file.getvalue() + data.tobytes()
 
 
 def _optional(path: Path) -> NDArray[Any] | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tosa_reference_model
 
+from vgf_conformance.formats.arrays import raw
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph, read_graph, storage
 from vgf_conformance.targets.base import Array
@@ -24,7 +25,7 @@ class ReferenceGraph:
     def run(self, inputs: Sequence[Array], sentinel: int) -> list[Array]:
         """Run once; raises Refused where the run is unpredictable or the graph is invalid."""
         try:
-            outputs, status = tosa_reference_model.run(self._tosa, [_raw(array) for array in inputs])
+            outputs, status = tosa_reference_model.run(self._tosa, [raw(array) for array in inputs])
         except ValueError as error:
             raise Refused(
                 Verdict.FAIL,
@@ -45,12 +46,6 @@ class ReferenceGraph:
             np.asarray(array.view(dtype) if array.dtype.kind == "V" else array)
             for array, dtype in zip(outputs, dtypes, strict=True)
         ]
-
-
-def _raw(array: Array) -> Array:
-    """Narrow floats as bytes of no type: the reference model's binding knows numpy's own dtypes only."""
-    array = np.asarray(array, order="C")
-    return array if array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")
 
 
 class ReferenceRunner:

@@ -17,8 +17,8 @@ import numpy as np
 import scenario_runner_py as scenario_runner
 import vulkan as vk
 
+from vgf_conformance.formats.arrays import plain
 from vgf_conformance.formats.delegate import Delegate, Port
-from vgf_conformance.formats.scenario import plain
 from vgf_conformance.formats.vgf import Vgf, VgfTensor, read_vgf
 from vgf_conformance.targets.base import Array
 from vgf_conformance.targets.runner import Refused
