@@ -120,8 +120,8 @@ glu = operator(
     "aten.glu.default",
     F.glu,
     [
-        sample("last", normal(7, 294), dim=-1),
-        sample("inner", normal(7, 4, 73), dim=1),
+        sample("last", ramp(1029, 2, low=-4.0, high=4.0), dim=-1),
+        sample("inner", ramp(343, 2, 3, low=-4.0, high=4.0), dim=1),
     ],
     tier="nightly",
 )
