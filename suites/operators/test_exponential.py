@@ -159,7 +159,7 @@ erfinv_narrow = narrow(erfinv, "inside")
 
 #: The smallest normal number and its neighbour below, a subnormal in the middle, and the smallest; then
 #: ordinary numbers: where a device may flush, faults do not show.
-DENORMALS = values([2**-126, 2**-126 - 2**-149, 1e-40, 2**-149, 0.5, 0.75, 1.5, 2.0, 0.3, 3.0])
+DENORMALS = values([2**-126, 2**-126 - 2**-149, 1e-40, 2**-149, 0.5, 0.75, 1.5, 2.0, 2.5, 3.0])
 
 exp_values = operator(
     "aten.exp.default",
