@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from vgf_conformance import __version__
 from vgf_conformance.quiet import quiet
+from vgf_conformance.targets.runtime import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     SCHEMES,
     TARGETS,
     TIERS,
-    VULKAN_TARGETS,
+    VGF_TARGETS,
     Finding,
     Profile,
     Stage,
@@ -135,6 +136,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_driver_and_seed(check)
     _add_layers(check)
     _add_validation(check)
+    _add_runtime(check)
     _add_timeout(check)
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
@@ -149,8 +151,8 @@ def _add_layers(command: argparse.ArgumentParser) -> None:
         "--layers",
         choices=LAYER_CHOICES,
         default="auto",
-        help="emulation layers of the target vulkan: those whose extension the driver lacks (auto), all or "
-        "none (default: auto)",
+        help="emulation layers of the targets vulkan and runtime: those whose extension the driver lacks "
+        "(auto), all or none (default: auto)",
     )
     command.add_argument(
         "--expect-driver",
@@ -168,10 +170,28 @@ def _add_validation(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_runtime(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--runtime-library",
+        metavar="FILE",
+        help="of the target runtime: a library that registers the VGF backend, loaded before the installed "
+        "executorch's runtime (default: VGF_CONFORMANCE_RUNTIME_LIBRARY)",
+    )
+    command.add_argument(
+        "--executor-runner",
+        metavar="FILE",
+        help="of the target runtime: execute programs with this stand-alone executor_runner instead",
+    )
+
+
+def _runtime_choice(parsed: argparse.Namespace, targets: Sequence[str]) -> RuntimeChoice:
+    return RuntimeChoice.of(parsed.runtime_library, parsed.executor_runner, targets)
+
+
 def _add_pack_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--target",
-        choices=VULKAN_TARGETS,
+        choices=VGF_TARGETS,
         default="emulation",
         help="emulation layers in any case, or the driver's own extensions (default: emulation)",
     )
@@ -245,6 +265,7 @@ def _add_reduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--target", help=f"where to run: {', '.join(TARGETS)} (default: the first that fails)"
     )
     _add_driver_and_seed(reduce)
+    _add_runtime(reduce)
     _add_timeout(reduce)
     reduce.add_argument(
         "--budget",
@@ -425,6 +446,7 @@ def _check(parsed: argparse.Namespace) -> int:
     profiles = tuple(Profile.parse(text) for text in parsed.profile)
     schemes = tuple(known_scheme(text) for text in parsed.scheme)
     targets = tuple(known_target(text) for text in parsed.target) or DEFAULT_TARGETS
+    runtime = _runtime_choice(parsed, targets)
     _require_lowering()
     # Imported here: torch and executorch take seconds, and the other commands run without them.
     with quiet():
@@ -434,7 +456,9 @@ def _check(parsed: argparse.Namespace) -> int:
 
     selection = Selection(profiles, schemes, targets, parsed.seed)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-        evaluator = open_evaluator(selection.targets, _driver_choice(parsed), Path(folder), parsed.timeout)
+        evaluator = open_evaluator(
+            selection.targets, _driver_choice(parsed), Path(folder), parsed.timeout, runtime
+        )
         try:
             found = check_files(parsed.files, selection, evaluator)
             records = print_json(found) if parsed.json else print_tables(found)
@@ -468,6 +492,7 @@ def _reduce(parsed: argparse.Namespace) -> int:
     profiles = (Profile.parse(parsed.profile),) if parsed.profile else ()
     schemes = (known_scheme(parsed.scheme),) if parsed.scheme else ()
     targets = (known_target(parsed.target),) if parsed.target else DEFAULT_TARGETS
+    runtime = _runtime_choice(parsed, targets)
     _require_lowering()
     with quiet():
         from vgf_conformance.reduction.reduce import Options, reduce_file
@@ -479,6 +504,7 @@ def _reduce(parsed: argparse.Namespace) -> int:
         choice=DriverChoice(parsed.driver),
         time_limit=parsed.timeout,
         say=lambda text: print(f"reduce: {text}", file=sys.stderr, flush=True),
+        runtime=runtime,
     )
     print(found or f"{parsed.file}: nothing fails, so there is nothing to reduce")
     return EXIT_FAIL if found else EXIT_PASS

@@ -27,9 +27,11 @@ from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.results.shards import Shard, artifact_of
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
 from vgf_conformance.targets.isolation import Isolation, of_the_driver
+from vgf_conformance.targets.runtime import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice, choose_driver
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
+    PROGRAM_TARGET,
     SCHEMES,
     TARGETS,
     TIERS,
@@ -61,6 +63,7 @@ class Settings:
     targets: tuple[str, ...]
     tier: str
     choice: DriverChoice
+    runtime: RuntimeChoice
     seed: int
     time_limit: float
     shard: Shard | None
@@ -70,19 +73,27 @@ class Settings:
     update_baselines: bool
     sensitivity: bool
 
+    def targets_of(self, kind: type[CaseItem]) -> tuple[str, ...]:
+        """The targets on which items of ``kind`` run: what is no PyTorch program has no .pte to execute."""
+        return tuple(name for name in self.targets if kind is CaseItem or name != PROGRAM_TARGET)
+
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
         """Read the options; raises UserError for a bad one."""
+        targets = tuple(known_target(text) for text in config.getoption("--target")) or DEFAULT_TARGETS
         return cls(
             profiles=frozenset(Profile.parse(text).name for text in config.getoption("--profile")),
             schemes=frozenset(known_scheme(text) for text in config.getoption("--scheme")),
-            targets=tuple(known_target(text) for text in config.getoption("--target")) or DEFAULT_TARGETS,
+            targets=targets,
             tier=config.getoption("--tier"),
             choice=DriverChoice(
                 config.getoption("--driver"),
                 config.getoption("--layers"),
                 config.getoption("--expect-driver"),
                 config.getoption("--validation"),
+            ),
+            runtime=RuntimeChoice.of(
+                config.getoption("--runtime-library"), config.getoption("--executor-runner"), targets
             ),
             seed=config.getoption("--seed"),
             time_limit=config.getoption("--time-limit"),
@@ -142,8 +153,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--layers",
         choices=LAYER_CHOICES,
         default="auto",
-        help="emulation layers of the target vulkan: those whose extension the driver lacks (auto), all or "
-        "none (default: auto)",
+        help="emulation layers of the targets vulkan and runtime: those whose extension the driver lacks "
+        "(auto), all or none (default: auto)",
     )
     group.addoption(
         "--expect-driver",
@@ -155,6 +166,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--validation",
         action="store_true",
         help="run with the Vulkan validation layer next to the driver; its errors are notes of the cases",
+    )
+    group.addoption(
+        "--runtime-library",
+        metavar="FILE",
+        help="of the target runtime: a library that registers the VGF backend, loaded before the installed "
+        "executorch's runtime (default: VGF_CONFORMANCE_RUNTIME_LIBRARY)",
+    )
+    group.addoption(
+        "--executor-runner",
+        metavar="FILE",
+        help="of the target runtime: execute programs with this stand-alone executor_runner instead",
     )
     group.addoption("--seed", type=int, default=0, help="seed behind inputs and weights (default: 0)")
     group.addoption(
@@ -258,7 +280,7 @@ class SuiteModule(pytest.Module):
         except UserError as error:
             raise self.CollectError(str(error)) from error
         for kind, case, sample, profile, scheme in planned:
-            for target in self.config.stash[_CONFORMANCE].settings.targets:
+            for target in self.config.stash[_CONFORMANCE].settings.targets_of(kind):
                 name = f"{case.name}[{sample.name}-{profile}-{scheme}-{target}]"
                 item: CaseItem = kind.from_parent(self, name=name)
                 item.declare(case, sample, Profile.parse(profile), scheme, target)
@@ -434,7 +456,9 @@ class Conformance:
         from vgf_conformance.targets.environment import environment
 
         try:
-            self._environment = environment(self.settings.targets, self.settings.choice)
+            self._environment = environment(
+                self.settings.targets, self.settings.choice, self.settings.runtime
+            )
         except UserError as error:
             raise pytest.UsageError(str(error)) from error
         self._environment["hostname"] = platform.node()
@@ -580,7 +604,7 @@ class Conformance:
             with quiet():
                 from vgf_conformance.evaluation.session import open_evaluator
 
-            self._evaluator = open_evaluator(*self._target_settings())
+            self._evaluator = open_evaluator(*self._target_settings(CaseItem), self.settings.runtime)
         return self._evaluator
 
     def _opened(self, kind: type[CaseItem]) -> Any:
@@ -588,14 +612,14 @@ class Conformance:
         if not issubclass(kind, (TosaItem, ArithmeticItem)):
             return self._open_evaluator()
         if kind not in self._others:
-            self._others[kind] = kind.open_evaluator(*self._target_settings(), seed=self.settings.seed)
+            self._others[kind] = kind.open_evaluator(*self._target_settings(kind), seed=self.settings.seed)
         return self._others[kind]
 
-    def _target_settings(self) -> tuple[Sequence[str], DriverChoice, Path, float]:
+    def _target_settings(self, kind: type[CaseItem]) -> tuple[Sequence[str], DriverChoice, Path, float]:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="vgf-conformance-")
         settings = self.settings
-        return settings.targets, settings.choice, Path(self._folder.name), settings.time_limit
+        return settings.targets_of(kind), settings.choice, Path(self._folder.name), settings.time_limit
 
     def _subject_of(self, item: CaseItem) -> Any:
         """Items of one sample follow each other and share its module and inputs."""
@@ -612,6 +636,8 @@ class Conformance:
             command += ["--driver", self.settings.choice.name]
         if self.settings.choice.layers != "auto":
             command += ["--layers", self.settings.choice.layers]
+        if item.target == PROGRAM_TARGET:
+            command += self.settings.runtime.options
         if self.settings.seed:
             command += ["--seed", str(self.settings.seed)]
         return shlex.join(command)

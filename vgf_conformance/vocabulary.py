@@ -67,10 +67,13 @@ TARGETS: dict[str, str] = {
     "reference": "the TOSA reference model",
     "emulation": "the ML emulation layers over a Vulkan driver",
     "vulkan": "a Vulkan driver's own tensors and data graphs",
+    "runtime": "the whole .pte in the ExecuTorch runtime",
 }
 
-#: Those that need a Vulkan driver.
-VULKAN_TARGETS = ("emulation", "vulkan")
+#: Those that run a VGF by itself, and the one that runs whole programs; all need a Vulkan driver.
+VGF_TARGETS = ("emulation", "vulkan")
+PROGRAM_TARGET = "runtime"
+VULKAN_TARGETS = (*VGF_TARGETS, PROGRAM_TARGET)
 
 #: Where a run goes that names no target.
 DEFAULT_TARGETS = ("reference", "emulation")

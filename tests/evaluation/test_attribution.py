@@ -16,7 +16,7 @@ from vgf_conformance.formats.convert import convert
 from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import Request, lower
-from vgf_conformance.targets.process import open_targets
+from vgf_conformance.targets.opening import open_targets
 from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Profile, Stage
 

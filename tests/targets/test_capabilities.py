@@ -18,7 +18,8 @@ from vgf_conformance.targets.base import TargetFailure
 from vgf_conformance.targets.capabilities import Platform, platform, platforms
 from vgf_conformance.targets.capable import CapableTarget, lacking
 from vgf_conformance.targets.environment import environment
-from vgf_conformance.targets.process import ProcessTarget, open_targets, vulkan_target
+from vgf_conformance.targets.opening import open_targets
+from vgf_conformance.targets.process import ProcessTarget, vulkan_target
 from vgf_conformance.targets.vulkan import LAYERS, DriverChoice
 from vgf_conformance.vocabulary import Finding, UserError, Verdict
 

@@ -13,7 +13,7 @@ from vgf_conformance.attribution.cut import as_delegate
 from vgf_conformance.formats.convert import Refusal, convert
 from vgf_conformance.results.record import DelegateFacts, Record
 from vgf_conformance.targets.base import OnTargets, TargetFailure
-from vgf_conformance.targets.process import open_targets
+from vgf_conformance.targets.opening import open_targets
 from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 

@@ -11,7 +11,7 @@ from vgf_conformance.formats.convert import convert
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache, default_folder
 from vgf_conformance.targets.base import TargetFailure
-from vgf_conformance.targets.process import open_targets
+from vgf_conformance.targets.opening import open_targets
 from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Profile, UserError
 

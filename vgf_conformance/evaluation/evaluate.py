@@ -6,14 +6,17 @@ import collections
 import dataclasses
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import torch
 
 from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.comparison.digests import digests
 from vgf_conformance.evaluation.attribute import Attributor
 from vgf_conformance.evaluation.eager import EagerFailure, one_thread
+from vgf_conformance.evaluation.execution import execute_program, judge_execution
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
 from vgf_conformance.evaluation.prepare import Prepared, judge_unreferenced, prepare, reported
 from vgf_conformance.evaluation.subject import Subject
@@ -30,6 +33,7 @@ from vgf_conformance.sensitivity.measure import measure
 from vgf_conformance.targets import toolkit
 from vgf_conformance.targets.base import Array, OnTargets, Target, TargetFailure
 from vgf_conformance.targets.precise import PreciseFailure, precise_results
+from vgf_conformance.targets.runtime import RuntimeTarget
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
 _ORDER: dict[Stage | None, int] = {stage: position for position, stage in enumerate([None, *Stage])}
@@ -186,7 +190,7 @@ class Evaluator(OnTargets):
             faults += [Fault(Verdict.FAIL, item.stage, item.finding, item.message) for item in problems]
             # An invalid VGF is not given to a driver: what it would do is undefined.
             if not problems and not _is_invalid(prepared.reference.failure):
-                faults += self._device_faults(subject, prepared, target, record)
+                faults += self._run_faults(subject, prepared, target, record)
         faults += [
             Fault(Verdict.FAIL, item.stage, Finding.WRONG, item.message)
             for item in record.comparisons
@@ -194,16 +198,26 @@ class Evaluator(OnTargets):
         ]
         return faults
 
+    def _run_faults(self, subject: Subject, prepared: Prepared, target: str, record: Record) -> list[Fault]:
+        """What is wrong with the program on ``target``: first its delegates, then the runtime around them."""
+        chosen = self._targets[target]
+        if not isinstance(chosen, RuntimeTarget):
+            _, faults = self._device_faults(subject, prepared, chosen, record)
+            return faults
+        walk, faults = self._device_faults(subject, prepared, chosen.peer, record)
+        # Where the driver fails on the VGFs themselves, the runtime cannot do better.
+        return faults if walk.failure else [*faults, *_runtime_faults(prepared, walk, chosen, record)]
+
     def _device_faults(
-        self, subject: Subject, prepared: Prepared, target: str, record: Record
-    ) -> list[Fault]:
-        """Walk the program on the target; each call is judged against the reference on the same inputs.
+        self, subject: Subject, prepared: Prepared, device: Target, record: Record
+    ) -> tuple[Walk, list[Fault]]:
+        """Walk the program on ``device``; each call is judged against the reference on the same inputs.
 
         The reference model runs no custom shaders: the outputs of a program that has some are held
         against the program above, and where they are wrong, lowering is the first that may be at fault.
         """
-        start = time.perf_counter()
-        walk = walk_program(prepared.artifact, prepared.inputs, self._targets[target])
+        start, target = time.perf_counter(), device.name
+        walk = walk_program(prepared.artifact, prepared.inputs, device)
         record.seconds["run"] = time.perf_counter() - start
         record.outputs = [digests(call.outputs.arrays) for call in walk.calls]
         record.worker_bytes = walk.calls[-1].outputs.worker_bytes if walk.calls else 0
@@ -218,12 +232,12 @@ class Evaluator(OnTargets):
             except TargetFailure as failure:
                 faults.append(_unjudged(failure, target))
         if walk.failure is not None:
-            return [*faults, of_target(walk.failure)]
+            return walk, [*faults, of_target(walk.failure)]
         if custom:
             record.comparisons += judge_unreferenced(subject, prepared, walk.outputs, target)
-            return faults
-        record.comparisons += _reported_outputs(prepared, walk, target)
-        return faults
+        else:
+            record.comparisons += _reported_outputs(prepared, walk.outputs, target)
+        return walk, faults
 
     def _judge_call(self, prepared: Prepared, call: Call, target: str) -> list[Comparison]:
         """Raises TargetFailure where the reference model gives nothing to compare with."""
@@ -306,15 +320,34 @@ def _call_faults(prepared: Prepared, call: Call) -> list[Fault]:
     ]
 
 
-def _reported_outputs(prepared: Prepared, walk: Walk, target: str) -> list[Comparison]:
+def _runtime_faults(prepared: Prepared, walk: Walk, target: RuntimeTarget, record: Record) -> list[Fault]:
+    """Execute the whole program; what differs from the walk over its delegates is the runtime's."""
+    start = time.perf_counter()
+    done = execute_program(prepared.artifact, prepared.inputs, target)
+    record.seconds["run"] = time.perf_counter() - start
+    if done.failure is not None or done.raw is None:
+        return [of_target(done.failure)] if done.failure else []
+    record.outputs = [digests(done.raw.arrays)]
+    record.worker_bytes = done.raw.worker_bytes
+    record.notes += done.raw.validation
+    record.comparisons += judge_execution(
+        prepared.artifact, prepared.inputs, done.outputs, walk.outputs, target.peer.name
+    )
+    record.comparisons += _reported_outputs(prepared, done.outputs, target.name)
+    return [
+        Fault(Verdict.FAIL, Stage.RUN, finding, f"the runtime, {text}") for finding, text in done.raw.faults()
+    ]
+
+
+def _reported_outputs(prepared: Prepared, outputs: Sequence[torch.Tensor], target: str) -> list[Comparison]:
     """The user's outputs on the target against the quantised program and eager: is the result good?"""
     against = {"quantised": prepared.quantised, "eager": prepared.eager}
     return [
         reported(f"{target}/{name}", Stage.RUN, number, actual, expected, scale)
-        for name, outputs in against.items()
-        if outputs is not None and len(outputs) == len(walk.outputs)
+        for name, right in against.items()
+        if right is not None and len(right) == len(outputs)
         for number, (actual, expected, scale) in enumerate(
-            zip(walk.outputs, outputs, prepared.artifact.output_scales, strict=True)
+            zip(outputs, right, prepared.artifact.output_scales, strict=True)
         )
     ]
 

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from vgf_conformance.cases.task import Example, Program, Task
 from vgf_conformance.comparison.intervals import bootstrap, wilson
 from vgf_conformance.evaluation.eager import leaves, run_eager, tensors
+from vgf_conformance.evaluation.execution import Execution, execute_program
 from vgf_conformance.evaluation.fault import Fault
-from vgf_conformance.evaluation.walk import walk_program
+from vgf_conformance.evaluation.walk import Walk, walk_program
 from vgf_conformance.lowering import program
 from vgf_conformance.lowering.artifact import Artifact
 from vgf_conformance.results.record import Score, TaskResult
 from vgf_conformance.targets.base import Target
+from vgf_conformance.targets.runtime import RuntimeTarget
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 EAGER, QUANTISED = "eager", "quantised"
@@ -97,12 +99,15 @@ def quantised_program(quantised: program.Program) -> Program:
 
 
 def lowered_program(artifact: Artifact, target: Target) -> Program:
-    """The lowered program as a task calls it, delegates on ``target``; raises TargetFailure."""
+    """The lowered program as a task calls it, or its delegates, on ``target``; raises TargetFailure."""
 
     def call(*inputs: Any) -> list[torch.Tensor]:
-        walk = walk_program(artifact, leaves(inputs), target)
-        if walk.failure is not None:
-            raise walk.failure
-        return walk.outputs
+        if isinstance(target, RuntimeTarget):
+            done: Execution | Walk = execute_program(artifact, leaves(inputs), target)
+        else:
+            done = walk_program(artifact, leaves(inputs), target)
+        if done.failure is not None:
+            raise done.failure
+        return done.outputs
 
     return call

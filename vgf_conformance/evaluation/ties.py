@@ -39,7 +39,7 @@ def quantised_errors(
     own = 1.0 if _requantises(program) else 0.0
     return [
         np.maximum(error, 0.0 if scale is None else own * scale)
-        for error, scale in zip(_tie_errors(program, inputs), scales, strict=True)
+        for error, scale in zip(tie_errors(program, inputs), scales, strict=True)
     ]
 
 
@@ -49,7 +49,8 @@ def _requantises(program: Program) -> bool:
     return len({step.args[1:3] for step in steps}) > 1
 
 
-def _tie_errors(program: Program, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+def tie_errors(program: Program, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """What roundings at ties alone may change of each user output, in the output's units."""
     right = tensors(program.walk(inputs))
     errors = [np.zeros(tuple(output.shape)) for output in right]
     for name in _doubtful(program, inputs):

@@ -35,7 +35,8 @@ from vgf_conformance.reduction.trial import (
 )
 from vgf_conformance.results.record import Record
 from vgf_conformance.targets.base import Target
-from vgf_conformance.targets.process import open_targets
+from vgf_conformance.targets.opening import open_targets
+from vgf_conformance.targets.runtime import INSTALLED, RuntimeChoice
 from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Finding, Profile, Stage, UserError, Verdict
 
@@ -98,7 +99,14 @@ class Reduction:
 
 
 def reduce_file(
-    file: str, options: Options, *, output: Path, choice: DriverChoice, time_limit: float, say: Say
+    file: str,
+    options: Options,
+    *,
+    output: Path,
+    choice: DriverChoice,
+    time_limit: float,
+    say: Say,
+    runtime: RuntimeChoice = INSTALLED,
 ) -> Reduction | None:
     """Reduce the first failure of ``file`` into ``output``; None where nothing fails.
 
@@ -106,7 +114,7 @@ def reduce_file(
     was written does not fail in the same way.
     """
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-        targets = open_targets(options.targets, choice, Path(folder), time_limit)
+        targets = open_targets(options.targets, choice, Path(folder), time_limit, runtime)
         try:
             return Reducer(targets, Cache(default_folder()), say).reduce(file, options, output)
         finally:

@@ -15,6 +15,8 @@ def header(environment: Mapping[str, Any]) -> list[str]:
     if driver:
         lines.append("driver: " + ", ".join(f"{value}" for value in driver.values() if value))
     lines += [f"{target}: {layers}" for target, layers in environment.get("layers", {}).items()]
+    if runtime := environment.get("runtime"):
+        lines.append(f"programs run in {runtime}")
     if environment.get("validation"):
         lines.append("the Vulkan validation layer watches the driver")
     if unused := environment.get("unused devices"):

@@ -21,7 +21,7 @@ from typing import Any
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.validation import find_layer
 from vgf_conformance.targets.vulkan import Driver, DriverChoice
-from vgf_conformance.vocabulary import VULKAN_TARGETS, UserError
+from vgf_conformance.vocabulary import PROGRAM_TARGET, VULKAN_TARGETS, UserError
 
 #: Seconds in which a driver must have said what it is.
 _SECONDS = 60.0
@@ -113,8 +113,11 @@ def platforms(targets: Iterable[str], choice: DriverChoice) -> dict[str, Platfor
     ``choice.expect``, where layers are missing, and where ``choice`` says what no target can follow.
     """
     wanted = [target for target in targets if target in VULKAN_TARGETS]
-    if choice.layers != "auto" and "vulkan" not in wanted:
-        raise UserError(f"--layers {choice.layers} is for --target vulkan: emulation always has its layers")
+    if choice.layers != "auto" and not {"vulkan", PROGRAM_TARGET} & {*wanted}:
+        raise UserError(
+            f"--layers {choice.layers} is for --target vulkan or {PROGRAM_TARGET}: "
+            "emulation always has its layers"
+        )
     if choice.validation and not wanted:
         raise UserError(
             f"--validation is for the targets {' and '.join(VULKAN_TARGETS)}: no other has a driver"
@@ -128,7 +131,7 @@ def platforms(targets: Iterable[str], choice: DriverChoice) -> dict[str, Platfor
 def platform(target: str, choice: DriverChoice) -> Platform:
     """What the Vulkan target ``target`` runs on; raises UserError as ``platforms`` does."""
     driver = vulkan.choose_driver(choice.name)
-    found = _platform(driver, "emulation" if target == "emulation" else choice.layers, _surroundings())
+    found = _platform(driver, "emulation" if target == "emulation" else choice.layers, surroundings())
     names = (found.device.name, found.device.driver, found.device.driver_info)
     if not any(choice.expect.lower() in name.lower() for name in names):
         described = ", ".join(filter(None, names))
@@ -205,6 +208,7 @@ def _answer(driver: Driver, output: bytes) -> dict[str, Any]:
     raise UserError(f"{driver.manifest} could not be asked: no answer among what it wrote to standard output")
 
 
-def _surroundings() -> tuple[tuple[str, str], ...]:
-    """What of the environment has a say in which layers and drivers the loader finds."""
-    return tuple(sorted(item for item in os.environ.items() if item[0].startswith(("VK_", "XDG_", "HOME"))))
+def surroundings() -> tuple[tuple[str, str], ...]:
+    """What of the environment has a say in which layers, drivers and libraries are found."""
+    ours = ("VK_", "XDG_", "HOME", "LD_")
+    return tuple(sorted(item for item in os.environ.items() if item[0].startswith(ours)))

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from vgf_conformance.targets.capabilities import Platform, platforms
+from vgf_conformance.targets.runtime import INSTALLED, RuntimeChoice, require_backend
 from vgf_conformance.targets.vulkan import DriverChoice
+from vgf_conformance.vocabulary import PROGRAM_TARGET
 
 _PACKAGES = (
     "vgf-conformance",
@@ -29,12 +31,15 @@ _PACKAGES = (
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-def environment(targets: Sequence[str], choice: DriverChoice) -> dict[str, Any]:
+def environment(
+    targets: Sequence[str], choice: DriverChoice, runtime: RuntimeChoice = INSTALLED
+) -> dict[str, Any]:
     """Describe this machine for the record; raises UserError where a target cannot be had here.
 
     The ``driver`` is that of the last of ``targets`` that has one, and so is the ``device``, its identity;
     ``layers`` says by target which emulation layers are over it, ``validation`` whether the validation layer
-    is below them, ``unused devices`` which further devices the driver has.
+    is below them, ``unused devices`` which further devices the driver has, ``runtime`` what executes
+    programs.
     """
     described: dict[str, Any] = {
         "versions": package_versions(),
@@ -52,6 +57,9 @@ def environment(targets: Sequence[str], choice: DriverChoice) -> dict[str, Any]:
     if found:
         described["layers"] = {target: chosen.layers_text for target, chosen in found.items()}
         described["validation"] = choice.validation
+    if below := found.get(PROGRAM_TARGET):
+        require_backend(runtime, below)
+        described["runtime"] = str(runtime)
     return described
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.formats.pte import Executable
 from vgf_conformance.targets import vulkan
-from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
-from vgf_conformance.targets.capabilities import Platform, platforms
+from vgf_conformance.targets.base import Outputs, Target, TargetFailure
+from vgf_conformance.targets.capabilities import Platform
 from vgf_conformance.targets.capable import CapableTarget
 from vgf_conformance.targets.validation import messages
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
@@ -52,7 +53,7 @@ class ProcessTarget:
         self._runner = runner
         self._environment = dict(environment or {})
         self._time_limit = time_limit
-        self._delegates: tuple[Delegate, ...] = ()
+        self._delegates: tuple[Delegate | Executable, ...] = ()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._log: BinaryIO | None = None
@@ -60,8 +61,8 @@ class ProcessTarget:
         #: A failure that nobody was told of yet.
         self._died: TargetFailure | None = None
 
-    def load(self, delegates: Sequence[Delegate]) -> None:
-        """Make ``delegates`` current; those already loaded keep their built pipelines."""
+    def load(self, delegates: Sequence[Delegate | Executable]) -> None:
+        """Make ``delegates`` (whatever the runner builds) current; those already loaded stay built."""
         if tuple(delegates) == self._delegates:
             return
         self._delegates = tuple(delegates)
@@ -72,7 +73,7 @@ class ProcessTarget:
                 failure.message += ", after the run before this one"
                 self._died = failure
 
-    def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
+    def run(self, index: int, inputs: Sequence[Any]) -> Outputs:
         """Run delegate ``index``; raises TargetFailure for a refusal, a crash or a hang."""
         died, self._died = self._died, None
         if died is not None:
@@ -182,20 +183,6 @@ def reference_target(time_limit: float = TIME_LIMIT) -> ProcessTarget:
         environment={"PATH": ""},
         time_limit=time_limit,
     )
-
-
-def open_targets(
-    targets: Sequence[str], choice: vulkan.DriverChoice, folder: Path, time_limit: float = TIME_LIMIT
-) -> dict[str, Target]:
-    """``reference`` and whatever of ``targets`` needs more, by name.
-
-    ``folder`` takes the layer manifests and must outlive the targets. Raises UserError where the
-    driver or the layers are missing, or are not what was asked for.
-    """
-    opened: dict[str, Target] = {"reference": reference_target(time_limit)}
-    for name, platform in platforms(targets, choice).items():
-        opened[name] = vulkan_target(name, platform, folder / name, time_limit)
-    return opened
 
 
 def vulkan_target(name: str, platform: Platform, folder: Path, time_limit: float = TIME_LIMIT) -> Target:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vgf_conformance.lowering.cache import Cache, default_folder
-from vgf_conformance.targets.process import TIME_LIMIT, open_targets
+from vgf_conformance.targets.opening import open_targets
+from vgf_conformance.targets.process import TIME_LIMIT
 from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.tosatests.evaluate import TosaEvaluator
 

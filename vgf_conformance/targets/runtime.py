@@ -1,0 +1,246 @@
+"""The target ``runtime``: a whole program (.pte) in an ExecuTorch runtime that has the VGF backend.
+
+Nothing here imports executorch: the runtime lives in a worker or is a program of its own, and what it has is
+asked by :mod:`vgf_conformance.runtime.probe` in a process too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.formats.pte import BACKEND, Executable
+from vgf_conformance.targets import vulkan
+from vgf_conformance.targets.base import Array, Outputs, Target
+from vgf_conformance.targets.capabilities import Platform, surroundings
+from vgf_conformance.targets.executor import ExecutorRunner
+from vgf_conformance.targets.process import ProcessTarget
+from vgf_conformance.vocabulary import PROGRAM_TARGET, UserError
+
+#: Names the backend library, for people and for the worker.
+LIBRARY = "VGF_CONFORMANCE_RUNTIME_LIBRARY"
+
+#: Seconds in which torch, the runtime and a library must be loaded.
+_SECONDS = 120.0
+
+HOW_TO_GET_ONE = (
+    "give a library that registers it (--runtime-library FILE, or the environment variable "
+    f"{LIBRARY}), or a stand-alone runner (--executor-runner FILE); docs/runtime.md says how to build them"
+)
+
+
+@dataclass(frozen=True)
+class RuntimeChoice:
+    """What executes programs: the installed executorch's runtime, after ``library`` is loaded where that is
+    given, or the stand-alone ``runner``. Paths are absolute."""
+
+    library: Path | None = None
+    runner: Path | None = None
+
+    @classmethod
+    def of(cls, library: str | None, runner: str | None, targets: Sequence[str]) -> RuntimeChoice:
+        """Read the options; the environment names a library where neither is given.
+
+        Raises UserError for a choice that contradicts itself or ``targets``, or names what is not there.
+        """
+        for option, text in (("--runtime-library", library), ("--executor-runner", runner)):
+            if text and PROGRAM_TARGET not in targets:
+                raise UserError(f"{option} is for --target {PROGRAM_TARGET}: no other executes programs")
+        if library and runner:
+            raise UserError("--runtime-library and --executor-runner exclude each other: give one of them")
+        if runner:
+            return cls(runner=_runner(Path(runner).expanduser().absolute()))
+        named = library or os.environ.get(LIBRARY)
+        if named and PROGRAM_TARGET in targets:
+            return cls(library=_library(Path(named).expanduser().absolute()))
+        return cls()
+
+    @property
+    def options(self) -> list[str]:
+        """The options that make the same choice again."""
+        if self.runner is not None:
+            return ["--executor-runner", str(self.runner)]
+        return ["--runtime-library", str(self.library)] if self.library is not None else []
+
+    def __str__(self) -> str:
+        if self.runner is not None:
+            return f"the stand-alone {self.runner.name}"
+        if self.library is not None:
+            return f"the installed executorch with {self.library.name}"
+        return "the installed executorch"
+
+
+#: What nobody chose.
+INSTALLED = RuntimeChoice()
+
+
+def _library(path: Path) -> Path:
+    if not path.is_file():
+        raise UserError(f"the runtime library {path} does not exist: name a shared library (.so)")
+    return path
+
+
+def _runner(path: Path) -> Path:
+    if not path.is_file():
+        raise UserError(f"the executor runner {path} does not exist: name the program executor_runner")
+    if not os.access(path, os.X_OK):
+        raise UserError(f"the executor runner {path} is not executable: chmod +x it, or name another")
+    return path
+
+
+class _Executes(Protocol):
+    def execute(self, program: Executable, inputs: Sequence[Any]) -> Outputs:
+        """As RuntimeTarget.execute."""
+
+    def close(self) -> None:
+        """Give all processes back."""
+
+
+class InProcess:
+    """Executes programs in a worker that has the wheel's runtime, and ``library`` where that is given."""
+
+    def __init__(self, library: Path | None, environment: Mapping[str, str], time_limit: float) -> None:
+        self._worker = ProcessTarget(
+            PROGRAM_TARGET,
+            "vgf_conformance.runtime.runner:RuntimeRunner",
+            environment={**environment, LIBRARY: str(library or "")},
+            time_limit=time_limit,
+        )
+
+    def execute(self, program: Executable, inputs: Sequence[Any]) -> Outputs:
+        """Run twice; raises TargetFailure for a refusal, a crash or a hang."""
+        self._worker.load([program])
+        return self._worker.run(0, inputs)
+
+    def close(self) -> None:
+        """End the worker."""
+        self._worker.close()
+
+
+class RuntimeTarget:
+    """Executes whole programs; single delegates are run by ``peer``, on the same driver below the same layers.
+
+    So whatever a program's outputs differ in from a walk over its delegates is the runtime's.
+    """
+
+    name = PROGRAM_TARGET
+
+    def __init__(self, peer: Target, executes: _Executes) -> None:
+        self.peer = peer
+        self.driver = peer.driver
+        self._executes = executes
+
+    def execute(self, program: Executable, inputs: Sequence[Any]) -> Outputs:
+        """Run ``program`` twice. Inputs and outputs are in logical order, outputs without what is None.
+
+        Inputs that are no tensors are plain values. Raises TargetFailure.
+        """
+        return self._executes.execute(program, inputs)
+
+    def load(self, delegates: Sequence[Delegate]) -> None:
+        """The peer's."""
+        self.peer.load(delegates)
+
+    def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
+        """The peer's."""
+        return self.peer.run(index, inputs)
+
+    def close(self) -> None:
+        """End all processes."""
+        self._executes.close()
+        self.peer.close()
+
+
+def open_runtime_target(
+    choice: RuntimeChoice, platform: Platform, peer: Target, folder: Path, time_limit: float
+) -> RuntimeTarget:
+    """The target on ``platform``, beside ``peer``, which runs its delegates there.
+
+    ``folder`` takes layer manifests. Raises UserError where no runtime here has the VGF backend.
+    """
+    require_backend(choice, platform)
+    environment = vulkan.layered_environment(platform.driver, platform.layers, folder, platform.validation)
+    if choice.runner is not None:
+        return RuntimeTarget(peer, ExecutorRunner(choice.runner, environment, time_limit))
+    return RuntimeTarget(peer, InProcess(choice.library, environment, time_limit))
+
+
+def require_backend(choice: RuntimeChoice, platform: Platform, backend: str = BACKEND) -> None:
+    """Raise UserError unless the runtime of ``choice`` has ``backend``; a stand-alone runner is not asked."""
+    if choice.runner is None and (
+        fault := backend_fault(choice.library, platform.driver, platform.layers, backend)
+    ):
+        raise UserError(fault)
+
+
+def backend_fault(
+    library: Path | None, driver: vulkan.Driver, layers: tuple[str, ...], backend: str = BACKEND
+) -> str:
+    """Why the wheel's runtime cannot run programs for ``backend`` on ``driver``; empty where it can."""
+    return _fault(library, driver, layers, backend, surroundings())
+
+
+@functools.cache
+def _fault(
+    library: Path | None,
+    driver: vulkan.Driver,
+    layers: tuple[str, ...],
+    backend: str,
+    around: tuple[tuple[str, str], ...],
+) -> str:
+    """``around`` is part of what is asked, and so of what is remembered."""
+    with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
+        answer = _asked(library, backend, vulkan.layered_environment(driver, layers, Path(folder)))
+    who = f"the runtime library {library}" if library else "the runtime of the installed executorch"
+    if isinstance(answer, str):
+        return f"{who} {answer}"
+    if answer["fault"]:
+        return f"{who} cannot be loaded: {answer['fault']}"
+    if backend not in answer["registered"]:
+        has = ", ".join(answer["registered"]) or "none"
+        advice = "build it with the VGF backend (docs/runtime.md)" if library else HOW_TO_GET_ONE
+        return f"{who} does not register {backend} (there are {has}): {advice}"
+    if not answer["available"]:
+        return f"{who} registers {backend}, which says that it is not available on {driver.manifest}"
+    return ""
+
+
+def _asked(library: Path | None, backend: str, variables: Mapping[str, str]) -> dict[str, Any] | str:
+    """The probe's answer, or what became of it."""
+    try:
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "vgf_conformance.runtime.probe",
+                backend,
+                *([str(library)] if library else []),
+            ],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"did not load within {_SECONDS:g} s"
+    if done.returncode < 0:
+        return f"ended the process that loaded it by {signal.Signals(-done.returncode).name}"
+    for line in reversed(done.stdout.splitlines()):
+        # A library may write to standard output as well.
+        with contextlib.suppress(ValueError):
+            answer = json.loads(line)
+            if isinstance(answer, dict) and "registered" in answer:
+                return answer
+    words = done.stderr.decode(errors="replace").strip().splitlines()
+    return f"could not be asked: {words[-1] if words else f'exit status {done.returncode}'}"
