@@ -37,7 +37,7 @@ class ExecutorRunner:
         self._time_limit = time_limit
 
     def execute(self, program: Executable, inputs: Sequence[Any]) -> Outputs:
-        """Run twice on logical arrays; raises TargetFailure for a refusal, a crash, a hang or a lack of output."""
+        """Run twice on logical arrays; raises TargetFailure where the runner fails or leaves no output."""
         _require_static_tensors(program)
         with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
             here = Path(folder)

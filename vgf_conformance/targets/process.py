@@ -27,7 +27,7 @@ from vgf_conformance.vocabulary import Finding, Stage, Verdict
 #: Seconds that one delegate call may take, building included.
 TIME_LIMIT = 120.0
 #: Seconds in which a worker must have started: a busy machine is no fault of the delegate's.
-START_LIMIT = 120.0
+START_LIMIT = 300.0
 #: Seconds that a worker gets to leave by itself.
 CLOSE_LIMIT = 5.0
 #: Characters of the worker's output kept as its last words.
