@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from vgf_conformance.formats.delegate import Port
@@ -50,7 +51,7 @@ class RuntimeRunner:
 
     def __init__(self) -> None:
         self._runtime = open_runtime(os.environ.get(LIBRARY))
-        # Quantised programs quantise their inputs with operators that the wheel keeps in a library of its own.
+        # Quantised programs quantise their inputs, with operators that the wheel keeps in a library apart.
         import executorch.kernels.quantized  # noqa: F401
 
     def build(self, program: Executable) -> LoadedProgram:
@@ -59,11 +60,14 @@ class RuntimeRunner:
 
 
 def _value(value: Any, port: Port | None) -> Any:
-    """What the method is given: the runtime takes a tensor's memory as it is, whatever its strides say."""
+    """What the method is given.
+
+    The runtime takes a tensor's bytes as they are, in the dimension order that the program wants, and its
+    binding refuses most strides: so the bytes are laid in that order under the strides of no permutation.
+    """
     if port is None:
         return value
-    order = port.dim_order
-    return from_numpy(value.transpose(order)).permute([order.index(axis) for axis in range(len(order))])
+    return from_numpy(np.ascontiguousarray(value.transpose(port.dim_order)).reshape(value.shape))
 
 
 def _refusal(message: str) -> Refused:
