@@ -16,6 +16,7 @@ import pytest
 from vgf_conformance import doctor
 from vgf_conformance.doctor import Check, Diagnosis, DriverCheck, examine, render, to_json
 from vgf_conformance.targets import vulkan
+from vgf_conformance.targets.runtime import LIBRARY
 
 ROOT = Path(__file__).parent.parent
 SWIFTSHADER = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
@@ -26,6 +27,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lavapipe alone, and lowering taken as importable: its import is most of the doctor's time."""
     monkeypatch.setenv("VK_DRIVER_FILES", str(vulkan.choose_driver("lavapipe").manifest))
     monkeypatch.setattr(doctor, "_check_import", lambda: Check("lowering stack", True, "not tried"))
+    monkeypatch.setattr(doctor, "_check_runtime", lambda: Check("ExecuTorch runtime", True, "not tried"))
 
 
 def named(checks: tuple[Check, ...], subject: str) -> Check:
@@ -40,13 +42,23 @@ def write_converter(folder: Path, script: str) -> None:
     program.chmod(0o755)
 
 
-def test_this_machine_is_healthy() -> None:
-    """Everything real: converter, reference model, layers, lavapipe, lowering stack."""
+def test_this_machine_is_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything real: converter, reference model, layers, lavapipe, lowering stack, runtime.
+
+    The wheel's runtime lacks the VGF backend, which is told and is no fault.
+    """
+    monkeypatch.delenv(LIBRARY, raising=False)
     diagnosis = examine()
     assert diagnosis.healthy, render(diagnosis)
     assert diagnosis.exit_code == 0
-    assert [ability.subject for ability in diagnosis.abilities] == ["reference", "emulation", "lowering"]
-    assert all(ability.ok for ability in diagnosis.abilities), render(diagnosis)
+    *usable, runtime = diagnosis.abilities
+    assert [ability.subject for ability in usable] == ["reference", "emulation", "lowering"]
+    assert all(ability.ok for ability in usable), render(diagnosis)
+    assert (runtime.subject, runtime.ok, runtime.optional) == ("runtime", False, True)
+    found = named(diagnosis.programs, "ExecuTorch runtime").found
+    assert "does not register VgfBackend" in found
+    assert "--runtime-library FILE" in found
+    assert f"  -  ExecuTorch runtime  {found}\n" in render(diagnosis)
     assert all(not driver.present or driver.usable for driver in diagnosis.drivers if "lvp" in driver.name)
     assert "To mend" not in render(diagnosis)
 
@@ -56,6 +68,27 @@ def test_pins_are_those_of_the_package() -> None:
     settings = (ROOT / "pyproject.toml").read_text()
     for name, pin in doctor.PINS.items():
         assert re.search(rf'"{name}(==|>=){re.escape(pin)}[",]', settings), name
+
+
+def test_a_runtime_library_that_is_named_has_to_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tmp_path / "libvgf.so"
+    monkeypatch.setenv(LIBRARY, str(library))
+    absent = doctor._check_runtime()
+    assert (absent.ok, absent.optional) == (False, False)
+    assert absent.found.startswith(f"the runtime library {library} does not exist")
+    assert absent.advice.startswith(f"unset {LIBRARY}, or name a library")
+    library.write_text("not a library")
+    monkeypatch.setattr(doctor, "backend_fault", lambda *arguments: "cannot be loaded")
+    assert doctor._check_runtime().found == "cannot be loaded"
+    monkeypatch.setattr(doctor, "backend_fault", lambda *arguments: "")
+    assert doctor._check_runtime() == Check("ExecuTorch runtime", True, f"has the VGF backend ({library})")
+
+
+def test_without_executorch_there_is_no_runtime_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(LIBRARY, raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    check = doctor._check_runtime()
+    assert (check.ok, check.optional, check.found) == (False, True, "executorch is not installed")
 
 
 @pytest.mark.usefixtures("quick")

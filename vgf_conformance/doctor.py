@@ -7,6 +7,7 @@ model and every Vulkan driver run a small graph, each in a process of its own.
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
@@ -29,6 +30,7 @@ from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.targets.process import emulation_target, reference_target
+from vgf_conformance.targets.runtime import LIBRARY, RuntimeChoice, backend_fault
 from vgf_conformance.vocabulary import UserError
 
 #: What runs artifacts, and the version that the harness is made for.
@@ -77,6 +79,7 @@ _ABILITIES = {
     "reference": (_REFERENCE, ("reference model",)),
     "emulation": (_EMULATION, ("Vulkan drivers",)),
     "lowering": (_LOWERING, _LOWERING),
+    "runtime": (("executorch", "ExecuTorch runtime"), ("ExecuTorch runtime",)),
 }
 
 _SECONDS = 60.0
@@ -89,12 +92,16 @@ _INSTALL_VULKAN = "apt-get install -y libvulkan1 mesa-vulkan-drivers"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: what was found, and what to do where that is not ``ok``."""
+    """One thing that was looked at: what was found, and what to do where that is not ``ok``.
+
+    What is ``optional`` nobody has to mend; what is found says how to.
+    """
 
     subject: str
     ok: bool
     found: str
     advice: str = ""
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,9 @@ class Diagnosis:
         left_out = {"lowering"}
         if any(check.subject == "tosa-tools" and check.found.startswith(_ABSENT) for check in self.packages):
             left_out.add("reference")
-        return all(ability.ok for ability in self.abilities if ability.subject not in left_out)
+        return all(
+            ability.ok or ability.optional for ability in self.abilities if ability.subject not in left_out
+        )
 
     @property
     def exit_code(self) -> int:
@@ -145,6 +154,7 @@ def examine() -> Diagnosis:
     ):
         # Slowest first: importing the lowering stack takes longer than all else together.
         importing = pool.submit(_check_import)
+        runtime = pool.submit(_check_runtime)
         found = vulkan.find_drivers()
         folders = [Path(folder, str(number)) for number in range(len(found))]
         examining = pool.map(_check_driver, found, folders)
@@ -154,7 +164,10 @@ def examine() -> Diagnosis:
         packages = tuple(map(_check_package, PINS))
         layers = _check_layers(Path(folder, "layers"))
         drivers = tuple(examining)
-        programs = (reference.result(), layers, loader.result(), converter.result(), importing.result())
+        programs = (
+            *(reference.result(), layers, loader.result(), converter.result(), importing.result()),
+            runtime.result(),
+        )
     checks = (*packages, *programs, _check_drivers(drivers))
     return Diagnosis(_check_python(), packages, programs, drivers, _abilities(checks))
 
@@ -237,6 +250,23 @@ def _check_import() -> Check:
     if isinstance(answer, str):
         return Check("lowering stack", False, answer, _pip(*map(_requirement, LOWERING_PINS)))
     return Check("lowering stack", True, "torch and executorch's VGF backend import")
+
+
+def _check_runtime() -> Check:
+    """Ask the installed runtime for the VGF backend, which only a library of the user's own brings."""
+    subject = "ExecuTorch runtime"
+    named = os.environ.get(LIBRARY, "")
+    if not named and importlib.util.find_spec("executorch") is None:
+        return Check(subject, False, "executorch is not installed", optional=True)
+    try:
+        choice = RuntimeChoice.of(named, None, ("runtime",))
+        fault = backend_fault(choice.library, vulkan.choose_driver(None), tuple(vulkan.LAYERS))
+    except UserError as error:
+        fault = str(error)
+    if not fault:
+        return Check(subject, True, f"has the VGF backend ({named})")
+    advice = f"unset {LIBRARY}, or name a library that registers the VGF backend" if named else ""
+    return Check(subject, False, fault, advice, optional=not named)
 
 
 def _check_reference() -> Check:
@@ -384,11 +414,12 @@ def _ability(subject: str, needs: Iterable[Check], tried: Iterable[Check]) -> Ch
     if all(check.ok for check in tried):
         return Check(subject, True, "usable")
     cause = next(need for need in needs if not need.ok)
-    return Check(subject, False, f"not usable: {cause.subject}: {cause.found}", cause.advice)
+    found = "not usable, as it comes" if cause.optional else f"not usable: {cause.subject}: {cause.found}"
+    return Check(subject, False, found, cause.advice, cause.optional)
 
 
 def _line(check: Check) -> tuple[str, str, str]:
-    return ("✓" if check.ok else "✗", check.subject, check.found)
+    return ("✓" if check.ok else "-" if check.optional else "✗", check.subject, check.found)
 
 
 def _driver_line(driver: DriverCheck) -> tuple[str, ...]:
