@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
+from tests import executor_runner
 from tests.results.records import record
 from tests.subjects import randn, request
 from vgf_conformance import __version__
@@ -24,6 +25,7 @@ from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import lower
 from vgf_conformance.results.record import SCHEMA_VERSION
 from vgf_conformance.results.store import ResultsWriter, schema_refusal
+from vgf_conformance.targets.runtime import LIBRARY
 from vgf_conformance.vocabulary import Stage, Verdict
 
 GOOD = """
@@ -109,6 +111,36 @@ def test_a_model_that_fails_says_where_why_and_how_to_see_it_again(run: Run, tmp
         f"  again: vgf-conformance check {file} --profile FP --scheme none --target emulation --seed 3"
         in answer.out
     )
+
+
+def test_a_program_in_a_stand_alone_runner(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, runner = model_file(tmp_path, GOOD), executor_runner.install(tmp_path)
+    options = ("--target", "runtime", "--executor-runner", runner)
+    monkeypatch.setenv(executor_runner.MODE, "abs")
+    good = run("check", file, *options)
+    assert good.code == 0, good.out
+    assert ["FP", "none", "runtime", "pass"] in [line.split()[:4] for line in good.out.splitlines()]
+    monkeypatch.setenv(executor_runner.MODE, "crash")
+    bad = run("check", file, *options)
+    assert bad.code == 1
+    assert "executor_runner was ended by SIGSEGV" in bad.out
+    monkeypatch.setenv(executor_runner.MODE, "copy")
+    wrong = run("check", file, *options)
+    assert wrong.code == 1
+    assert "the runtime differs from emulation on the same VGFs" in wrong.out
+
+
+def test_a_runtime_that_is_not_there_is_told_before_anything_runs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, absent = model_file(tmp_path, GOOD), tmp_path / "absent"
+    refused(run("check", file, "--target", "runtime", "--executor-runner", absent), "does not exist")
+    refused(run("check", file, "--target", "runtime", "--runtime-library", absent), "does not exist")
+    refused(run("check", file, "--runtime-library", file), "is for --target runtime")
+    library = run("check", file, "--target", "runtime", "--runtime-library", file)
+    refused(library, f"the runtime library {file} cannot be loaded")
+    monkeypatch.setenv(LIBRARY, str(absent))
+    refused(run("check", file, "--target", "runtime"), f"the runtime library {absent} does not exist")
 
 
 def test_fall_back_is_told_with_its_reason(run: Run, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 # What pytest runs inside this process must find imported already: torch registers its operators once.
 import vgf_conformance.evaluation.session  # noqa: F401
+from tests import executor_runner
 from tests.results.records import record as plain_record
 from vgf_conformance.evaluation import claimed
 from vgf_conformance.results.claims import Claim, Source
@@ -180,6 +181,36 @@ def test_ids_are_queries(project: Project) -> None:
 def test_filters(options: list[str], chosen: list[str], project: Project) -> None:
     listed = project.run("--collect-only", "-q", *options)
     assert [line for line in listed.outlines if "::" in line] == chosen
+
+
+def test_programs_in_a_stand_alone_runner(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in takes absolute values, and so errs on sums: that is the runtime's, not the driver's."""
+    monkeypatch.setenv(executor_runner.MODE, "abs")
+    runner = executor_runner.install(project.root)
+    result = project.run(
+        "--target", "runtime", "--executor-runner", str(runner), "--profile", "FP", "-k", "absolute or row"
+    )
+    result.assert_outcomes(passed=1, failed=1, deselected=3)
+    assert "programs run in the stand-alone executor_runner" in told(result)
+    right, wrong = project.read().records
+    assert (right.id, right.verdict) == (ids("absolute[rank2-FP-none-runtime]")[0], Verdict.PASS)
+    assert (wrong.verdict, wrong.stage) == (Verdict.FAIL, Stage.RUN)
+    assert wrong.message.startswith("the runtime differs from emulation on the same VGFs: output 0, ")
+    assert "fails in the same way alone, in a fresh worker" in wrong.notes
+    assert wrong.repro == (f"pytest '{wrong.id}' --tier smoke --target runtime --executor-runner {runner}")
+
+
+def test_only_programs_run_in_the_runtime(project: Project) -> None:
+    """TOSA's own tests are graphs: their suite has nothing for this target."""
+    project.suite(
+        "from vgf_conformance.tosatests.declare import tosa_tests\n"
+        'absolute = tosa_tests("ABS", ("fp32",), smoke=["fp32"])\n'
+    )
+    runner = executor_runner.install(project.root)
+    options = ("--collect-only", "-q", "--target", "runtime", "--executor-runner", str(runner))
+    listed = project.run(*options, "--target", "reference")
+    targets = {line.rpartition("-")[2] for line in listed.outlines if "::" in line}
+    assert targets == {"reference]"}
 
 
 def test_a_run_leaves_records_and_reports(project: Project) -> None:

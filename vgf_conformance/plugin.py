@@ -632,6 +632,8 @@ class Conformance:
 
     def _repro(self, item: CaseItem) -> str:
         command = ["pytest", item.nodeid, "--tier", item.tier]
+        if item.target not in DEFAULT_TARGETS:
+            command += ["--target", item.target]
         if self.settings.choice.name:
             command += ["--driver", self.settings.choice.name]
         if self.settings.choice.layers != "auto":
