@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from tests.subjects import FP, randn, request
-from vgf_conformance.formats.pte import read_delegates
+from vgf_conformance.formats.delegate import Port
+from vgf_conformance.formats.pte import read_delegates, read_executable
 from vgf_conformance.lowering.artifact import Artifact
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import lower
@@ -60,6 +61,38 @@ def test_damaged_bytes_never_raise_anything_else(artifact: Artifact) -> None:
         changed[numbers.randrange(2048)] ^= numbers.randrange(1, 256)
         try:
             read_delegates(bytes(changed))
+        except ValueError:
+            refused += 1
+    assert refused > 0
+
+
+def test_the_boundary_of_a_program(cache: Cache) -> None:
+    """Channels_last, a plain number on either side, and an input that another order of axes is stored in."""
+    image, table = randn(1, 3, 4, 5).to(memory_format=torch.channels_last), randn(6, 4).T
+    asked = request(lambda x, y, n: (torch.abs(x), y * n > 0, 7), image, table, 3)
+    program = read_executable(lower(asked, cache).pte)
+    assert program.method == "forward"
+    last = Port((1, 3, 4, 5), "float32", (0, 2, 3, 1))
+    assert program.inputs == (last, Port((4, 6), "float32", (1, 0)), None)
+    assert program.outputs[0] == last
+    assert program.outputs[1] is not None
+    assert (program.outputs[1].shape, program.outputs[1].dtype) == ((4, 6), "bool")
+    assert program.outputs[2] is None
+
+
+def test_damaged_programs_have_no_boundary(artifact: Artifact) -> None:
+    """Whatever the damage: an error that says so, or a boundary, and never another exception."""
+    with pytest.raises(ValueError, match="not an ExecuTorch program"):
+        read_executable(b"PK\x03\x04 a zip archive")
+    with pytest.raises(ValueError, match="corrupt"):
+        read_executable(artifact.pte[:200])
+    draw = random.Random(0)  # noqa: S311 - damage that repeats, no secret
+    refused = 0
+    for _ in range(300):
+        damaged = bytearray(artifact.pte)
+        damaged[draw.randrange(8, min(len(damaged), 4000))] = draw.randrange(256)
+        try:
+            read_executable(bytes(damaged))
         except ValueError:
             refused += 1
     assert refused > 0
