@@ -163,9 +163,9 @@ def examine() -> Diagnosis:
         packages = tuple(map(_check_package, PINS))
         layers = _check_layers(Path(folder, "layers"))
         drivers = tuple(examining)
-        programs = (reference.result(), layers, loader.result(), converter.result(), importing.result())
+        tried = (reference.result(), layers, loader.result(), converter.result(), importing.result())
     # By itself: it imports as much as lowering does, and two such imports at once take each other's time.
-    programs = (*programs, _check_runtime())
+    programs = (*tried, _check_runtime())
     checks = (*packages, *programs, _check_drivers(drivers))
     return Diagnosis(_check_python(), packages, programs, drivers, _abilities(checks))
 
