@@ -106,7 +106,12 @@ layer_norm_values = layer(
         # A variance of 1 beside a mean of 100: E(x^2) - E(x)^2 would lose four digits.
         sample("far_from_zero", uniform(3, 6, low=99.0, high=101.0), args=(6,)),
         sample("not_numbers", values([math.inf, 1.0, 2.0, 3.0, math.nan, 1.0, 2.0, 3.0], 2, 4), args=(4,)),
-        sample("overflow", values([1e20, -1e20, 0.0, 1.0], 1, 4), args=(4,)),
+        # The squares of the first row overflow; the others show the faults that this hides.
+        sample(
+            "overflow",
+            values([1e20, -1e20, 0.0, 1.0, *[1.0, 2.0, 4.0, 3.0], *[-0.5, 0.25, 2.0, 1.0]], 3, 4),
+            args=(4,),
+        ),
         sample("near_zero", normal(3, 6, scale=1e-10), args=(6,)),
     ],
     tier="nightly",
