@@ -28,7 +28,7 @@ from vgf_conformance.cases.case import (
     quantised,
     sample,
 )
-from vgf_conformance.cases.inputs import Tensor, integers, normal, sparse, uniform, values
+from vgf_conformance.cases.inputs import Tensor, integers, normal, sparse, stacked, uniform, values
 from vgf_conformance.cases.weights import with_whole_weights
 
 conv1d = layer(
@@ -413,7 +413,12 @@ conv2d_ranges = layer(
     "aten.conv2d.default",
     nn.Conv2d,
     [
-        sample("denormals", normal(1, 2, 5, 5, scale=1e-38), args=(2, 3, 3), bias=False),
+        sample(
+            "denormals",
+            stacked(normal(1, 2, 5, 5, scale=1e-38), normal(1, 2, 5, 5)),
+            args=(2, 3, 3),
+            bias=False,
+        ),
         sample("large", normal(1, 2, 5, 5, scale=1e30), args=(2, 3, 3)),
         sample("zeros", values([0.0] * 50, 1, 2, 5, 5), args=(2, 3, 3)),
     ],

@@ -21,7 +21,7 @@ from vgf_conformance.cases.case import (
     quantised,
     sample,
 )
-from vgf_conformance.cases.inputs import integers, normal, sparse, values
+from vgf_conformance.cases.inputs import integers, normal, sparse, stacked, values
 from vgf_conformance.cases.weights import with_whole_weights
 
 linear = layer(
@@ -233,7 +233,7 @@ mm_special = operator(
         # An infinity times zero is NaN.
         sample("not_numbers_by_zeros", ROWS, values([0.0] * 6, 3, 2)),
         sample("cancelling", values([1e8, 1.0, -1e8], 1, 3), values([1.0, 1.0, 1.0], 3, 1)),
-        sample("denormals", normal(3, 7, scale=1e-39), values([1.0] * 14, 7, 2)),
+        sample("denormals", stacked(normal(3, 7, scale=1e-39), normal(3, 7)), values([1.0] * 14, 7, 2)),
         sample("large", normal(3, 7, scale=1e18), normal(7, 2, scale=1e18)),
     ],
     tier="nightly",

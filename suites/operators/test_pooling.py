@@ -19,7 +19,7 @@ from vgf_conformance.cases.case import (
     quantised,
     sample,
 )
-from vgf_conformance.cases.inputs import integers, normal, uniform, values
+from vgf_conformance.cases.inputs import integers, normal, stacked, uniform, values
 
 avg_pool2d = operator(
     "aten.avg_pool2d.default",
@@ -236,7 +236,11 @@ max_pool2d_special = operator(
         # Minus infinity is the largest of its window, padding or not.
         sample("minus_infinity", values([-math.inf] * 9, 1, 1, 3, 3), kernel_size=3, padding=1),
         sample("signed_zeros", values([-0.0, 0.0, -0.0, -0.0] * 4, 1, 1, 4, 4), kernel_size=2),
-        sample("denormals", values([1e-40, -1e-40, 0.0, 2**-149] * 4, 1, 1, 4, 4), kernel_size=2),
+        sample(
+            "denormals",
+            stacked(values([1e-40, -1e-40, 0.0, 2**-149] * 4, 1, 1, 4, 4), normal(1, 1, 4, 4)),
+            kernel_size=2,
+        ),
     ],
     tier="nightly",
     configurations=FLOATING_ONLY,
@@ -249,7 +253,7 @@ avg_pool2d_special = operator(
         # A sum of two largest numbers overflows before the mean is taken.
         sample("not_numbers", CORNERS, kernel_size=2),
         sample("not_numbers_padded", CORNERS, kernel_size=3, padding=1, stride=1),
-        sample("denormals", normal(1, 1, 4, 4, scale=1e-39), kernel_size=2),
+        sample("denormals", stacked(normal(1, 1, 4, 4, scale=1e-39), normal(1, 1, 4, 4)), kernel_size=2),
     ],
     tier="nightly",
     configurations=FLOATING_ONLY,

@@ -33,6 +33,7 @@ from vgf_conformance.cases.inputs import (
     ramp,
     sparse,
     special_values,
+    stacked,
     uniform,
     values,
 )
@@ -56,11 +57,12 @@ def drawn(draw: Draw, seed: int = 0) -> torch.Tensor:
         normal(2, 3, 4, 5, channels_last=True),
         normal(4, 6, transposed=True),
         normal(3, dtype=torch.bfloat16),
+        stacked(normal(1, 2), normal(2, 2, scale=9.0)),
         uniform(7, low=-2.0, high=5.0, dtype=torch.float16),
         integers(5, 5, low=-128, high=128, dtype=torch.int8),
         booleans(9),
     ],
-    ids=["channels_last", "transposed", "bfloat16", "float16", "int8", "bool"],
+    ids=["channels_last", "transposed", "bfloat16", "stacked", "float16", "int8", "bool"],
 )
 def test_draws_are_repeatable_and_differ_by_seed(draw: Draw) -> None:
     one, again, other = drawn(draw), drawn(draw), drawn(draw, seed=1)
@@ -84,6 +86,12 @@ def test_ranges_and_dtypes() -> None:
     assert whole.dtype == torch.int16
     assert set(drawn(booleans(100)).tolist()) == {True, False}
     assert drawn(normal(1000, scale=3.0)).std().item() == pytest.approx(3, rel=0.1)
+
+
+def test_stacked_parts_follow_each_other_along_the_first_axis() -> None:
+    draw = stacked(values([7.0, 8.0], 1, 2), values([1.0] * 4, 2, 2))
+    assert draw.shape == (3, 2)
+    assert drawn(draw).tolist() == [[7.0, 8.0], [1.0, 1.0], [1.0, 1.0]]
 
 
 def test_a_ramp_reaches_every_code_of_its_range() -> None:

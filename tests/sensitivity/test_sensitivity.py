@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from tests.attribution.graphs import InProcess, chain
@@ -101,6 +102,17 @@ def test_a_real_case_is_measured(profile: Any, scheme: str, evaluator: Evaluator
     assert record.verdict is Verdict.PASS
     assert record.sensitivity is not None
     assert record.sensitivity.caught == record.sensitivity.faults > 3
+
+
+def test_a_case_that_is_lowered_wrong_is_measured_and_keeps_its_verdict(evaluator: Evaluator) -> None:
+    """Its graph runs all the same: what it is judged by on a device can be measured."""
+    # TOSA's lowering rounds halves up, torch to even.
+    asked = subject(lambda x: x.round(), torch.tensor([0.5, 2.5, 3.25, -4.75, 7.0]))
+    record = evaluator.evaluate(asked, FP, "none", "reference")
+    evaluator.measure_sensitivity(record, asked, FP, "none")
+    assert (record.verdict, record.stage) == (Verdict.FAIL, Stage.LOWER)
+    assert record.sensitivity is not None
+    assert record.sensitivity.caught > 3
 
 
 def test_a_case_that_catches_nothing_fails(evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,6 +115,16 @@ def values(numbers: Sequence[float], *shape: int, dtype: torch.dtype = torch.flo
     return Tensor(shape or (len(numbers),), fill, dtype)
 
 
+def stacked(*parts: Tensor) -> Tensor:
+    """The parts one after the other along the first axis: beside ordinary numbers, say, which show more."""
+
+    def fill(size: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+        return torch.cat([part(generator) for part in parts])
+
+    first = parts[0]
+    return Tensor((sum(part.shape[0] for part in parts), *first.shape[1:]), fill, first.dtype)
+
+
 def special_values(dtype: torch.dtype = torch.float32, *, column: bool = False) -> Tensor:
     """Signed zeros, ones, the largest and smallest normal magnitudes, infinities and NaN.
 

@@ -154,9 +154,12 @@ class Evaluator(OnTargets):
         record.first_wrong = None if found is None else found.recorded()
 
     def measure_sensitivity(self, record: Record, subject: Subject, profile: Profile, scheme: str) -> None:
-        """Set ``record.sensitivity`` of a case that passes; one that catches no fault at all fails."""
+        """Set ``record.sensitivity`` where the graphs run; a passing case that catches no fault at all fails.
+
+        A wrong lowering is no hindrance: what is measured is how a device's run of its graphs is judged.
+        """
         prepared = self._prepared(subject, profile, scheme)
-        if record.verdict is not Verdict.PASS or isinstance(prepared, LoweringFailure):
+        if isinstance(prepared, LoweringFailure) or not _measurable(record):
             return
         record.sensitivity = Sensitivity()
         for call in prepared.reference.calls:
@@ -164,7 +167,7 @@ class Evaluator(OnTargets):
             record.sensitivity.add(
                 measure(graph, call.inputs, call.outputs.arrays, self._targets["reference"])
             )
-        if record.sensitivity.faults and not record.sensitivity.caught:
+        if record.verdict is Verdict.PASS and record.sensitivity.faults and not record.sensitivity.caught:
             message = f"none of {record.sensitivity.faults} planted faults is caught"
             _blame(record, Fault(Verdict.FAIL, Stage.RUN, Finding.BLIND, message))
 
@@ -318,6 +321,12 @@ def _call_faults(prepared: Prepared, call: Call) -> list[Fault]:
     return [
         Fault(Verdict.FAIL, Stage.RUN, finding, f"{name}, {text}") for finding, text in call.outputs.faults()
     ]
+
+
+def _measurable(record: Record) -> bool:
+    """Whether all graphs ran: the case passes, or its numbers are wrong before any device is reached."""
+    wrong_above = record.finding is Finding.WRONG and record.stage in (Stage.QUANTISE, Stage.LOWER)
+    return record.verdict is Verdict.PASS or wrong_above
 
 
 def _runtime_faults(prepared: Prepared, walk: Walk, target: RuntimeTarget, record: Record) -> list[Fault]:
