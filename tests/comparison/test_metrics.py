@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from vgf_conformance.comparison.metrics import HISTOGRAM_EDGES, histogram, measure
+from vgf_conformance.comparison.metrics import HISTOGRAM_EDGES, histogram, measure, ulp_apart
 
 
 def test_equal() -> None:
@@ -23,6 +23,12 @@ def test_ulp_against_a_wider_expectation() -> None:
     assert metrics.max_ulp == 0.5
     assert metrics.worst_index == (0, 0)
     assert metrics.max_lsb is None
+
+
+def test_ulp_apart_counts_at_the_larger_of_both() -> None:
+    one, zero = np.array([1.0, math.nan], np.float32), np.array([0.0, 1.0], np.float32)
+    assert ulp_apart(one, zero, "float32") == ulp_apart(zero, one, "float32") == 2.0**23
+    assert ulp_apart(one[1:], zero[1:], "float32") is None
 
 
 def test_an_expectation_beyond_the_range_is_infinite() -> None:

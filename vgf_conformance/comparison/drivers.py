@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vgf_conformance.comparison.metrics import measure
+from vgf_conformance.comparison.metrics import measure, ulp_apart
 from vgf_conformance.formats.arrays import as_dtype
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Metrics, OutputDigest, Record
@@ -138,6 +138,10 @@ def _measured(mine: OutputDigest, other: OutputDigest, look: Look, look_there: L
     if one is None or two is None or mine.dtype != other.dtype or one.shape != two.shape:
         return None
     try:
-        return measure(as_dtype(one, mine.dtype), as_dtype(two, mine.dtype), mine.dtype)
+        ours, theirs = as_dtype(one, mine.dtype), as_dtype(two, mine.dtype)
     except ValueError as error:
         raise UserError(f"an output called {mine.dtype} {error}") from error
+    metrics = measure(ours, theirs, mine.dtype)
+    if metrics.max_ulp is not None:
+        metrics.max_ulp = ulp_apart(ours, theirs, mine.dtype)
+    return metrics

@@ -53,6 +53,17 @@ def measure(actual: NDArray[Any], expected: NDArray[Any], dtype: str, lsb: float
     return _with_worst(metrics, np.where(differing, error, -1.0), first, second)
 
 
+def ulp_apart(first: NDArray[Any], second: NDArray[Any], dtype: str) -> float | None:
+    """The largest distance in ULP of two arrays of which neither is the right one; None without finite pairs.
+
+    Each unit is that of the larger of the two, so that a number and a zero are not astronomically far apart.
+    """
+    one, other = first.astype(np.float64), second.astype(np.float64)
+    finite = np.isfinite(one) & np.isfinite(other)
+    one, other = one[finite], other[finite]
+    return _largest(np.abs(one - other) / ulp_size(np.maximum(np.abs(one), np.abs(other)), dtype))
+
+
 def histogram(
     actual: NDArray[Any], expected: NDArray[Any], dtype: str, lsb: float | None = None
 ) -> tuple[list[int], str]:
