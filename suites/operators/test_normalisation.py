@@ -6,13 +6,20 @@ stands alone here; the models have it behind convolutions, where it is folded in
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import nn
 
-from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, SEPARATE, layer, sample
-from vgf_conformance.cases.inputs import normal, uniform, values
+from vgf_conformance.cases.case import FLOATING, FLOATING_ONLY, SEPARATE, Declared, layer, sample
+from vgf_conformance.cases.inputs import Tensor, normal, stacked, uniform, values
 from vgf_conformance.cases.weights import with_drawn_norms
+
+
+def near_eps(name: str, tensor: Tensor, **options: Any) -> Declared:
+    """A sample of a variance about as large as the epsilon beside it, which it takes to see that."""
+    return sample(f"{name}_near_eps", tensor, configurations=FLOATING_ONLY, tier="nightly", **options)
+
 
 batch_norm = layer(
     "aten._native_batch_norm_legit_no_training.default",
@@ -35,6 +42,8 @@ layer_norm = layer(
         sample(
             "no_parameters", normal(4, 6), args=(6,), elementwise_affine=False, configurations=FLOATING_ONLY
         ),
+        near_eps("last_two", normal(2, 3, 5, scale=3e-3), args=(3, 5)),
+        near_eps("no_parameters", normal(4, 6, scale=3e-3), args=(6,), elementwise_affine=False),
     ],
     configurations=FLOATING,
 )
@@ -42,7 +51,10 @@ layer_norm = layer(
 group_norm = layer(
     "aten.native_group_norm.default",
     lambda groups, channels: with_drawn_norms(nn.GroupNorm(groups, channels)),
-    [sample("two_groups", normal(1, 4, 9, 9), args=(2, 4))],
+    [
+        sample("two_groups", normal(1, 4, 9, 9), args=(2, 4)),
+        near_eps("two_groups", normal(1, 4, 9, 9, scale=3e-3), args=(2, 4)),
+    ],
     configurations=FLOATING,
 )
 
@@ -74,8 +86,14 @@ batch_norm_special = layer(
     "aten.batch_norm.default",
     lambda channels: with_drawn_norms(nn.BatchNorm2d(channels)),
     [
-        sample("special", values([math.inf, -math.inf, math.nan, 0.0, -0.0, 3.4e38], 1, 3, 1, 2), args=(3,)),
-        sample("denormals", normal(1, 3, 2, 2, scale=1e-39), args=(3,)),
+        sample(
+            "special",
+            stacked(
+                values([math.inf, -math.inf, math.nan, 0.0, -0.0, 3.4e38], 1, 3, 1, 2), normal(3, 3, 1, 2)
+            ),
+            args=(3,),
+        ),
+        sample("denormals", stacked(normal(1, 3, 2, 2, scale=1e-39), normal(1, 3, 2, 2)), args=(3,)),
     ],
     tier="nightly",
     configurations=FLOATING_ONLY,
@@ -91,6 +109,8 @@ layer_norm_named = layer(
         sample("no_bias", normal(2, 3, 8), args=(8,), bias=False, configurations=FLOATING_ONLY),
         sample("long", normal(2, 513), args=(513,), configurations=FLOATING_ONLY),
         sample("transposed", normal(6, 4, transposed=True), args=(4,), configurations=FLOATING_ONLY),
+        near_eps("last_two", normal(2, 3, 5, scale=3e-3), args=(3, 5)),
+        near_eps("no_parameters", normal(4, 6, scale=3e-3), args=(6,), elementwise_affine=False),
     ],
     tier="nightly",
     configurations=SEPARATE,
@@ -137,6 +157,8 @@ group_norm_named = layer(
         sample("a_group_each", normal(1, 4, 3, 3), args=(4, 4), configurations=FLOATING_ONLY),
         sample("no_parameters", normal(1, 4, 3, 3), args=(2, 4), affine=False, configurations=FLOATING_ONLY),
         sample("constant", values([2.5] * 16, 1, 4, 2, 2), args=(2, 4), configurations=FLOATING_ONLY),
+        near_eps("three_groups", normal(2, 6, 3, 4, scale=3e-3), args=(3, 6)),
+        near_eps("no_parameters", normal(1, 4, 3, 3, scale=3e-3), args=(2, 4), affine=False),
     ],
     tier="nightly",
     configurations=SEPARATE,
@@ -174,6 +196,8 @@ rms_norm = layer(
         sample("given_eps", normal(2, 3, 6), args=(6,), eps=1e-6, configurations=FLOATING_ONLY),
         sample("zeros", values([0.0] * 12, 2, 6), args=(6,), eps=1e-6),
         sample("last_two", normal(2, 3, 5), args=((3, 5),), configurations=FLOATING_ONLY),
+        near_eps("last", normal(2, 3, 6, scale=1e-3), args=(6,), eps=1e-6),
+        near_eps("last_two", normal(2, 3, 5, scale=1e-3), args=((3, 5),), eps=1e-6),
     ],
     tier="nightly",
     configurations=FLOATING_ONLY,

@@ -79,6 +79,9 @@ log_softmax_values = operator(
 
 # The names that the documentation has for them.
 
+#: Numbers whose exponentials overflow unless the largest is taken off first.
+LOUD = normal(3, 7, scale=60.0)
+
 softmax_shapes = operator(
     "aten.softmax.int",
     torch.softmax,
@@ -90,6 +93,7 @@ softmax_shapes = operator(
         sample("transposed", normal(4, 6, transposed=True), dim=-1, configurations=FLOATING_ONLY),
         sample("long", normal(2, 1000), dim=-1),
         sample("in_a_given_type", normal(3, 7), dim=-1, dtype=torch.float32, configurations=FLOATING_ONLY),
+        sample("loud", LOUD, dim=-1, configurations=FLOATING_ONLY),
     ],
     tier="nightly",
     configurations=SEPARATE,
@@ -98,7 +102,7 @@ softmax_shapes = operator(
 softmax_default = operator(
     "aten.softmax.int",
     lambda tensor: torch.nn.Softmax(dim=1)(tensor),
-    [sample("module", normal(3, 7))],
+    [sample("module", normal(3, 7)), sample("loud", LOUD, configurations=FLOATING_ONLY)],
     tier="nightly",
     configurations=SEPARATE,
 )
@@ -112,6 +116,7 @@ log_softmax_shapes = operator(
         sample("wider", normal(4, 10, scale=5.0), dim=-1),
         sample("size1", normal(3, 1), dim=-1, configurations=FLOATING_ONLY),
         sample("transposed", normal(4, 6, transposed=True), dim=-1, configurations=FLOATING_ONLY),
+        sample("loud", LOUD, dim=-1, configurations=FLOATING_ONLY),
     ],
     tier="nightly",
     configurations=SEPARATE,

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from vgf_conformance.cases.case import FLOATING_ONLY, layer, operator, sample
-from vgf_conformance.cases.inputs import Tensor, normal, values
+from vgf_conformance.cases.inputs import Tensor, normal, stacked, values
 from vgf_conformance.cases.weights import with_drawn_norms
 
 NUMBERS = (1.0, -2.0, math.inf, -math.inf, math.nan, 0.0, -0.0, 3.4e38, -3.4e38, 1e-39, 0.5, -0.25)
@@ -218,7 +218,7 @@ max_pool2d_with_indices = operator(
 batch_norm = layer(
     "aten._native_batch_norm_legit_no_training.default",
     lambda channels: with_drawn_norms(nn.BatchNorm2d(channels)),
-    [sample("special", special(1, 3, 2, 4), args=(3,))],
+    [sample("special", stacked(special(1, 3, 2, 4), normal(1, 3, 2, 4)), args=(3,))],
     configurations=FLOATING_ONLY,
     tier="nightly",
 )

@@ -178,34 +178,44 @@ class RotatedPositions(nn.Module):
 
 
 HEADS = (normal(1, 2, 4, 8), normal(1, 2, 4, 8), normal(1, 2, 4, 8))
+#: Logits whose exponentials overflow unless the largest is taken off first.
+LOUD_HEADS = (normal(1, 2, 4, 8, scale=60.0), *HEADS[1:])
 
 self_attention = model(
     SelfAttention,
-    [sample("five_tokens", normal(1, 5, 8))],
+    [
+        sample("five_tokens", normal(1, 5, 8)),
+        sample("loud_tokens", normal(1, 5, 8, scale=60.0), configurations=FLOATING_ONLY),
+    ],
     configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 cross_attention = model(
     CrossAttention,
-    [sample("three_to_seven", normal(1, 3, 8), normal(1, 7, 8))],
+    [
+        sample("three_to_seven", normal(1, 3, 8), normal(1, 7, 8)),
+        sample("loud", normal(1, 3, 8, scale=60.0), normal(1, 7, 8, scale=60.0)),
+    ],
     configurations=FLOATING_ONLY,
     tier="nightly",
 )
 dot_product_attention = model(
     DotProductAttention,
-    [sample("four_tokens", *HEADS)],
+    [sample("four_tokens", *HEADS), sample("loud", *LOUD_HEADS, configurations=FLOATING_ONLY)],
     configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 causal_attention = model(
     lambda: DotProductAttention(is_causal=True),
-    [sample("four_tokens", *HEADS)],
+    [sample("four_tokens", *HEADS), sample("loud", *LOUD_HEADS, configurations=FLOATING_ONLY)],
     configurations=SEPARATE,
     tier="nightly",
     budget=MASKED,
 )
+SEEN = values([1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 1], 4, 4, dtype=torch.bool)
+
 masked_attention = model(
     MaskedAttention,
     # Each query sees itself at least: a row without any would be NaN.
@@ -213,15 +223,18 @@ masked_attention = model(
         sample(
             "lower_triangle",
             *HEADS,
-            values([1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 1], 4, 4, dtype=torch.bool),
-        )
+            SEEN,
+        ),
+        sample("loud", *LOUD_HEADS, SEEN),
     ],
     configurations=FLOATING_ONLY,
     tier="nightly",
 )
+LOUD = normal(4, 4, scale=60.0)
+
 added_mask = model(
     AddedMask,
-    [sample("minus_infinity", normal(4, 4), causal(4))],
+    [sample("minus_infinity", normal(4, 4), causal(4)), sample("loud", LOUD, causal(4))],
     configurations=FLOATING_ONLY,
     tier="nightly",
 )
@@ -235,21 +248,21 @@ added_mask_quantised = model(
 )
 constant_mask = model(
     lambda: ConstantMask(-math.inf),
-    [sample("minus_infinity", normal(4, 4))],
+    [sample("minus_infinity", normal(4, 4)), sample("loud", LOUD, configurations=FLOATING_ONLY)],
     configurations=SEPARATE,
     tier="nightly",
     budget=MASKED,
 )
 constant_mask_least = model(
     lambda: ConstantMask(torch.finfo(torch.float32).min),
-    [sample("lowest_finite", normal(4, 4))],
+    [sample("lowest_finite", normal(4, 4)), sample("loud", LOUD, configurations=FLOATING_ONLY)],
     configurations=SEPARATE,
     tier="nightly",
     budget=MASKED,
 )
 constant_mask_far = model(
     lambda: ConstantMask(-30.0),
-    [sample("minus_30", normal(4, 4))],
+    [sample("minus_30", normal(4, 4)), sample("loud", LOUD, configurations=FLOATING_ONLY)],
     configurations=SEPARATE,
     tier="nightly",
     budget=MASKED,
@@ -290,14 +303,26 @@ tokens_and_positions = model(
 )
 far_logits = model(
     FarLogits,
-    [sample("ten_classes", normal(4, 10))],
+    [
+        sample("ten_classes", normal(4, 10)),
+        sample("loud", normal(4, 10, scale=60.0), configurations=FLOATING_ONLY),
+    ],
     configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
 )
 written_cache = model(
     WrittenCache,
-    [sample("third_place", normal(1, 5, 4), normal(1, 1, 4), normal(1, 1, 4))],
+    [
+        sample("third_place", normal(1, 5, 4), normal(1, 1, 4), normal(1, 1, 4)),
+        sample(
+            "loud",
+            normal(1, 5, 4, scale=60.0),
+            normal(1, 1, 4, scale=60.0),
+            normal(1, 1, 4, scale=60.0),
+            configurations=FLOATING_ONLY,
+        ),
+    ],
     configurations=SEPARATE,
     tier="nightly",
     budget=BUDGET,
