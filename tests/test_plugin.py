@@ -26,7 +26,7 @@ from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record
 from vgf_conformance.results.shards import Shard, artifact_of
 from vgf_conformance.results.store import ResultsWriter, read_results
-from vgf_conformance.targets import process
+from vgf_conformance.targets import opening
 from vgf_conformance.targets.capabilities import Platform
 from vgf_conformance.targets.process import ProcessTarget, emulation_target
 from vgf_conformance.targets.vulkan import find_drivers
@@ -577,7 +577,7 @@ def unasked(name: str, platform: Platform, folder: Path, time_limit: float) -> P
 @pytest.mark.skipif(not DRIVER.is_file(), reason="SwiftShader is not installed (Debian: package chromium)")
 def test_a_driver_that_crashes_takes_no_run_down(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """SwiftShader lacks what the layers' shaders need, and dies of it where it is not asked first."""
-    monkeypatch.setattr(process, "vulkan_target", unasked)
+    monkeypatch.setattr(opening, "vulkan_target", unasked)
     result = project.run("--driver", str(DRIVER))
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(failed=4, passed=4, deselected=2)
@@ -615,7 +615,7 @@ def test_what_ran_before_is_blamed_for_what_it_does(
     def remembering(name: str, *settings: object) -> ProcessTarget:
         return ProcessTarget(name, "tests.fakes:Remembers", driver="a fake")
 
-    monkeypatch.setattr(process, "vulkan_target", remembering)
+    monkeypatch.setattr(opening, "vulkan_target", remembering)
     project.run("--profile", "FP").assert_outcomes(passed=5, failed=1)
     (wrong,) = [record for record in project.read().records if record.unexpected]
     culprit, victim = ids("absolute[rank2-FP-none-emulation]", "add[same-FP-none-emulation]")
@@ -627,7 +627,7 @@ def test_an_expected_failure_is_not_looked_into(project: Project, monkeypatch: p
     def wrong(name: str, *settings: object) -> ProcessTarget:
         return ProcessTarget(name, "tests.fakes:Remembers", driver="a fake")
 
-    monkeypatch.setattr(process, "vulkan_target", wrong)
+    monkeypatch.setattr(opening, "vulkan_target", wrong)
     project.expect("add").write_text(
         EXPECTED.format(case="add")
         .replace("unsupported", "fail")
