@@ -346,7 +346,7 @@ upsample_bilinear2d_special = operator(
     F.interpolate,
     [
         sample("not_numbers", CORNERS, scale_factor=2.0, mode="bilinear"),
-        # NaN alone: beside an infinity TOSA leaves every result of an image open.
+        # NaN alone: beside an infinity TOSA sets no limit to any result.
         sample(
             "nan_aligned",
             values([math.nan, *[1.0, -2.0, 0.5, 3.0, 0.25] * 7], 1, 1, 6, 6),

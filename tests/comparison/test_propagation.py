@@ -283,6 +283,18 @@ def bools(*shape: int) -> Bounded:
     return Bounded(RNG.random(shape) < 0.5, (RNG.random(shape) < 0.3).astype(np.float64), "bool")
 
 
+def test_nan_in_an_image_leaves_the_bounds_of_what_does_not_meet_it() -> None:
+    image = np.ones((1, 3, 3, 1), np.float32)
+    image[0, 0, 0, 0] = np.nan
+    shapes = fixed("shape", 4, 2, 4, 2), fixed("shape", -1, 1), fixed("shape", 1, -1)
+    operands = exactly(image, "float32"), *shapes
+    result = OPERATORS["RESIZE"](call("RESIZE", operands, (1, 6, 4, 1), "float32", mode="BILINEAR"))
+    apart = np.isfinite(result.value)
+    assert apart[0, -1, -1, 0]
+    assert not apart[0, 0, 0, 0]
+    assert result.error[apart].max() == bounds.resize_bilinear(1.0, "float32")
+
+
 def call(
     name: str, inputs: tuple[Bounded, ...], shape: tuple[int, ...], dtype: str, **attributes: Any
 ) -> Call:

@@ -245,7 +245,9 @@ def resize(call: Call) -> Bounded:
         for data in (operand.value.astype(np.float64), operand.error)
     )
     if call.floating:
-        error = error + bounds.resize_bilinear(float(np.max(np.abs(operand.value), initial=0.0)), call.dtype)
+        # NaN spoils the results that it meets, not every result's bound.
+        largest = float(np.fmax.reduce(np.abs(operand.value), axis=None, initial=0.0))
+        error = error + bounds.resize_bilinear(largest, call.dtype)
     else:
         value = np.rint(value)
     return call.result(value, error)
