@@ -112,6 +112,12 @@ def _beyond_untruncated_half(value: float, exact: float, error: float, dtype: st
     return bool(abs(value - exact) > error * 2.0 ** (math.floor(half) - half))
 
 
+@_numbers
+def _limit(value: float, exact: float, error: float, dtype: str) -> bool:
+    """Whether the result is one of the limits that functions have at infinity, which are exact."""
+    return error == 0 and (math.isinf(exact) or exact in (-1, 0, 1))
+
+
 def _within_described_maximum(found: Difference) -> bool:
     """Whether the value lies within 0.6 % (or 20 units) of the largest number that the data may have had."""
     if found.value is None or found.exact is None:
@@ -271,6 +277,22 @@ EXPLAINED = (
             "no partial sum is ever rounded, as under a window that lies in the padding altogether"
         ),
         condition=_whole,
+    ),
+    *(
+        Explained(
+            f"a limit at infinity, by {rule}",
+            operators,
+            _FLOATS,
+            rule,
+            passes="the verifier",
+            right="ours",
+            reason=(
+                "the operators' tables of special values: of an infinite operand, and of a logarithm's 0, "
+                "the result is exact; the verifier's bound grows with the operand, or is that of any result"
+            ),
+            condition=_limit,
+        )
+        for rule, operators in (("ABS_ERROR", ("LOG", "SIGMOID", "TANH")), ("ULP", ("ERF",)))
     ),
     Explained(
         "errors with a mean of their own",
