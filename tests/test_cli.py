@@ -25,7 +25,7 @@ from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import lower
 from vgf_conformance.results.record import SCHEMA_VERSION
 from vgf_conformance.results.store import ResultsWriter, schema_refusal
-from vgf_conformance.targets.runtime import LIBRARY
+from vgf_conformance.targets.runtime_choice import LIBRARY
 from vgf_conformance.vocabulary import Stage, Verdict
 
 GOOD = """

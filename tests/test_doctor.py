@@ -16,7 +16,7 @@ import pytest
 from vgf_conformance import doctor
 from vgf_conformance.doctor import Check, Diagnosis, DriverCheck, examine, render, to_json
 from vgf_conformance.targets import vulkan
-from vgf_conformance.targets.runtime import LIBRARY
+from vgf_conformance.targets.runtime_choice import LIBRARY
 
 ROOT = Path(__file__).parent.parent
 SWIFTSHADER = Path("/usr/lib/chromium/vk_swiftshader_icd.json")

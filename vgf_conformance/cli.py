@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from vgf_conformance import __version__
 from vgf_conformance.quiet import quiet
-from vgf_conformance.targets.runtime import RuntimeChoice
+from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,

@@ -30,7 +30,8 @@ from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.targets.process import emulation_target, reference_target
-from vgf_conformance.targets.runtime import LIBRARY, RuntimeChoice, backend_fault
+from vgf_conformance.targets.runtime import backend_fault
+from vgf_conformance.targets.runtime_choice import LIBRARY, RuntimeChoice
 from vgf_conformance.vocabulary import UserError
 
 #: What runs artifacts, and the version that the harness is made for.

@@ -27,7 +27,7 @@ from vgf_conformance.results.record import NotRun, Record
 from vgf_conformance.results.shards import Shard, artifact_of
 from vgf_conformance.results.store import ResultsWriter, read_results, results_file, set_aside
 from vgf_conformance.targets.isolation import Isolation, of_the_driver
-from vgf_conformance.targets.runtime import RuntimeChoice
+from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice, choose_driver
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,

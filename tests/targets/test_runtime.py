@@ -11,7 +11,8 @@ from tests import executor_runner
 from vgf_conformance.targets import capabilities, runtime, vulkan
 from vgf_conformance.targets.environment import environment
 from vgf_conformance.targets.opening import open_targets
-from vgf_conformance.targets.runtime import LIBRARY, RuntimeChoice, RuntimeTarget, backend_fault
+from vgf_conformance.targets.runtime import RuntimeTarget, backend_fault
+from vgf_conformance.targets.runtime_choice import LIBRARY, RuntimeChoice
 from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import UserError
 

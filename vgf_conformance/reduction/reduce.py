@@ -36,7 +36,7 @@ from vgf_conformance.reduction.trial import (
 from vgf_conformance.results.record import Record
 from vgf_conformance.targets.base import Target
 from vgf_conformance.targets.opening import open_targets
-from vgf_conformance.targets.runtime import INSTALLED, RuntimeChoice
+from vgf_conformance.targets.runtime_choice import INSTALLED, RuntimeChoice
 from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Finding, Profile, Stage, UserError, Verdict
 

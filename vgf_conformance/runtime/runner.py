@@ -15,7 +15,7 @@ from vgf_conformance.lowering.tensors import from_numpy, to_numpy
 from vgf_conformance.runtime.loading import open_runtime
 from vgf_conformance.targets.base import Array
 from vgf_conformance.targets.runner import Refused
-from vgf_conformance.targets.runtime import LIBRARY
+from vgf_conformance.targets.runtime_choice import LIBRARY
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: What the runtime calls an operator that it has no kernel for.

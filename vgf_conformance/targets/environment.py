@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from vgf_conformance.targets.capabilities import Platform, platforms
-from vgf_conformance.targets.runtime import INSTALLED, RuntimeChoice, require_backend
+from vgf_conformance.targets.runtime import require_backend
+from vgf_conformance.targets.runtime_choice import INSTALLED, RuntimeChoice
 from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import PROGRAM_TARGET
 

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,10 +25,8 @@ from vgf_conformance.targets.base import Array, Outputs, Target
 from vgf_conformance.targets.capabilities import Platform, surroundings
 from vgf_conformance.targets.executor import ExecutorRunner
 from vgf_conformance.targets.process import ProcessTarget
+from vgf_conformance.targets.runtime_choice import LIBRARY, RuntimeChoice
 from vgf_conformance.vocabulary import PROGRAM_TARGET, UserError
-
-#: Names the backend library, for people and for the worker.
-LIBRARY = "VGF_CONFORMANCE_RUNTIME_LIBRARY"
 
 #: Seconds in which torch, the runtime and a library must be loaded, on a busy machine too.
 _SECONDS = 300.0
@@ -38,65 +35,6 @@ HOW_TO_GET_ONE = (
     "give a library that registers it (--runtime-library FILE, or the environment variable "
     f"{LIBRARY}), or a stand-alone runner (--executor-runner FILE); docs/runtime.md says how to build them"
 )
-
-
-@dataclass(frozen=True)
-class RuntimeChoice:
-    """What executes programs: the installed executorch's runtime, after ``library`` is loaded where that is
-    given, or the stand-alone ``runner``. Paths are absolute."""
-
-    library: Path | None = None
-    runner: Path | None = None
-
-    @classmethod
-    def of(cls, library: str | None, runner: str | None, targets: Sequence[str]) -> RuntimeChoice:
-        """Read the options; the environment names a library where neither is given.
-
-        Raises UserError for a choice that contradicts itself or ``targets``, or names what is not there.
-        """
-        for option, text in (("--runtime-library", library), ("--executor-runner", runner)):
-            if text and PROGRAM_TARGET not in targets:
-                raise UserError(f"{option} is for --target {PROGRAM_TARGET}: no other executes programs")
-        if library and runner:
-            raise UserError("--runtime-library and --executor-runner exclude each other: give one of them")
-        if runner:
-            return cls(runner=_runner(Path(runner).expanduser().absolute()))
-        named = library or os.environ.get(LIBRARY)
-        if named and PROGRAM_TARGET in targets:
-            return cls(library=_library(Path(named).expanduser().absolute()))
-        return cls()
-
-    @property
-    def options(self) -> list[str]:
-        """The options that make the same choice again."""
-        if self.runner is not None:
-            return ["--executor-runner", str(self.runner)]
-        return ["--runtime-library", str(self.library)] if self.library is not None else []
-
-    def __str__(self) -> str:
-        if self.runner is not None:
-            return f"the stand-alone {self.runner.name}"
-        if self.library is not None:
-            return f"the installed executorch with {self.library.name}"
-        return "the installed executorch"
-
-
-#: What nobody chose.
-INSTALLED = RuntimeChoice()
-
-
-def _library(path: Path) -> Path:
-    if not path.is_file():
-        raise UserError(f"the runtime library {path} does not exist: name a shared library (.so)")
-    return path
-
-
-def _runner(path: Path) -> Path:
-    if not path.is_file():
-        raise UserError(f"the executor runner {path} does not exist: name the program executor_runner")
-    if not os.access(path, os.X_OK):
-        raise UserError(f"the executor runner {path} is not executable: chmod +x it, or name another")
-    return path
 
 
 class _Executes(Protocol):
