@@ -17,6 +17,7 @@ from vgf_conformance import __version__
 from vgf_conformance.quiet import quiet
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
+from vgf_conformance.terminal import complain, say, warn
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     SCHEMES,
@@ -49,10 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(parsed.command(parsed))
     except KeyboardInterrupt:
-        print("vgf-conformance: interrupted", file=sys.stderr)
+        complain("interrupted")
         return EXIT_INTERRUPTED
     except UserError as error:
-        print(f"vgf-conformance: {error}", file=sys.stderr)
+        complain(str(error))
         return EXIT_BAD_INPUT
     except BrokenPipeError:
         # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
@@ -429,7 +430,7 @@ def _doctor(parsed: argparse.Namespace) -> int:
     from vgf_conformance.doctor import examine, render, to_json
 
     diagnosis = examine()
-    print(json.dumps(to_json(diagnosis), indent=2) if parsed.json else render(diagnosis))
+    say(json.dumps(to_json(diagnosis), indent=2) if parsed.json else render(diagnosis))
     return EXIT_PASS if diagnosis.healthy else EXIT_FAIL
 
 
@@ -438,7 +439,7 @@ def _capabilities(parsed: argparse.Namespace) -> int:
     from vgf_conformance.targets.capabilities import platform
 
     report = platform("vulkan", _driver_choice(parsed)).to_json()
-    print(json.dumps(report, indent=2) if parsed.json else capability_text(report))
+    say(json.dumps(report, indent=2) if parsed.json else capability_text(report))
     return EXIT_PASS
 
 
@@ -484,7 +485,8 @@ def _bisect(parsed: argparse.Namespace) -> int:
             output=parsed.output,
             folder=Path(folder),
         )
-    print(found or "every operator is right: no step of the lowering and no operator of the target is off")
+    right = "every operator is right: no step of the lowering and no operator of the target is off"
+    say(str(found or right))
     return EXIT_FAIL if found else EXIT_PASS
 
 
@@ -503,10 +505,10 @@ def _reduce(parsed: argparse.Namespace) -> int:
         output=parsed.output or Path(f"{Path(parsed.file).stem}_reduced.py"),
         choice=DriverChoice(parsed.driver),
         time_limit=parsed.timeout,
-        say=lambda text: print(f"reduce: {text}", file=sys.stderr, flush=True),
+        say=lambda text: warn(f"reduce: {text}"),
         runtime=runtime,
     )
-    print(found or f"{parsed.file}: nothing fails, so there is nothing to reduce")
+    say(str(found or f"{parsed.file}: nothing fails, so there is nothing to reduce"))
     return EXIT_FAIL if found else EXIT_PASS
 
 
@@ -548,7 +550,7 @@ def _extract(parsed: argparse.Namespace) -> int:
         for number, delegate in enumerate(delegates):
             path = parsed.output / f"delegate{number}.vgf"
             path.write_bytes(delegate)
-            print(f"{path}  {len(delegate)} bytes")
+            say(f"{path}  {len(delegate)} bytes")
     except OSError as error:
         raise UserError(f"{parsed.output}: cannot be written: {error.strerror}") from error
     return EXIT_PASS
@@ -561,11 +563,11 @@ def _report(parsed: argparse.Namespace) -> int:
 
     results = merge([read_results([path]) for path in parsed.results])
     for warning in results.warnings:
-        print(f"vgf-conformance: {warning}", file=sys.stderr)
+        complain(warning)
     if not results.records:
         raise UserError(f"{', '.join(map(str, parsed.results))}: no records to report")
     for path in write_reports(results, parsed.output):
-        print(path)
+        say(str(path))
     # The reports hold every whole record, but a script has to know that the run was cut short.
     return EXIT_BAD_INPUT if results.torn else EXIT_PASS
 
@@ -592,7 +594,7 @@ def _compare(parsed: argparse.Namespace) -> int:
         changes = compare_runs(old, new)
         text, good = compare_table(changes), not changes.worse
         page = document("Two runs", ("What changed", code(text)))
-    print(text)
+    say(text)
     if parsed.output:
         _write_text(parsed.output, page)
     return EXIT_PASS if good else EXIT_FAIL
@@ -611,10 +613,10 @@ def _pack_build(parsed: argparse.Namespace) -> int:
         from vgf_conformance.packs.build import build_pack
 
     def say(text: str) -> None:
-        print(f"pack: {text}", file=sys.stderr, flush=True)
+        warn(f"pack: {text}")
 
     manifest = build_pack(parsed.suites, parsed.tier, parsed.output, say)
-    print(f"{parsed.output}: {len(manifest.cases)} cases, {len(manifest.left_out)} left out")
+    say(f"{parsed.output}: {len(manifest.cases)} cases, {len(manifest.left_out)} left out")
     return EXIT_PASS
 
 
@@ -645,11 +647,11 @@ def _pack_verify(parsed: argparse.Namespace) -> int:
 
     with open_pack(parsed.file) as pack:
         pack.verify()
-        print(pack.summary())
+        say(pack.summary())
         if parsed.outputs is None:
             return EXIT_PASS
         records = judge_outputs(pack, parsed.outputs)
-    print(summary_table(Results(records=records)))
+    say(summary_table(Results(records=records)))
     return EXIT_PASS if all(record.verdict is Verdict.PASS for record in records) else EXIT_FAIL
 
 
@@ -657,7 +659,7 @@ def _pack_list(parsed: argparse.Namespace) -> int:
     from vgf_conformance.packs.pack import open_pack
 
     with open_pack(parsed.file) as pack:
-        print("\n".join(case.id for case in pack.manifest.cases))
+        say("\n".join(case.id for case in pack.manifest.cases))
     return EXIT_PASS
 
 
@@ -668,7 +670,7 @@ def _pack_unpack(parsed: argparse.Namespace) -> int:
     with open_pack(parsed.file) as pack:
         pack.verify()
         unpack(pack, parsed.output)
-    print(f"{parsed.output}: see README.txt there")
+    say(f"{parsed.output}: see README.txt there")
     return EXIT_PASS
 
 
@@ -695,7 +697,7 @@ def _submission_verify(parsed: argparse.Namespace) -> int:
     with open_pack(parsed.pack) as pack:
         pack.verify()
         found = verify(parsed.folder, pack, mandatory, datetime.date.today())
-    print("\n".join([*found.reasons, "refused"] if found.reasons else [found.summary()]))
+    say("\n".join([*found.reasons, "refused"] if found.reasons else [found.summary()]))
     return EXIT_FAIL if found.reasons else EXIT_PASS
 
 

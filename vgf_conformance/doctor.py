@@ -27,6 +27,7 @@ import numpy as np
 from tabulate import tabulate
 
 from vgf_conformance.formats.delegate import Delegate, Port
+from vgf_conformance.launch import python_command, python_environment
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.targets.process import emulation_target, reference_target
@@ -359,8 +360,7 @@ def _fault(target: Target) -> str | None:
 
 def _probe(environment: Mapping[str, str]) -> dict[str, Any] | str:
     """Return the probe's answer under ``environment``, or what became of it."""
-    command = [sys.executable, "-m", "vgf_conformance.targets.probe"]
-    answer = _launch(command, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment})
+    answer = _launch(python_command("vgf_conformance.targets.probe"), python_environment(environment))
     return answer if isinstance(answer, str) else dict(json.loads(answer.stdout))
 
 

@@ -17,6 +17,7 @@ from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, read_graph, storage
 from vgf_conformance.packs.archive import MANIFEST, Archive
 from vgf_conformance.packs.manifest import Call, Manifest, PackedCase, StoredArray
+from vgf_conformance.terminal import one_line
 from vgf_conformance.vocabulary import UserError
 
 Array = NDArray[Any]
@@ -160,11 +161,6 @@ class Pack:
     def _refused(self, name: str, why: str) -> UserError:
         # Names and damaged data are a stranger's: no control character gets to a terminal.
         return UserError(f"{self.path}: member {ascii(name)[1:-1]}: {one_line(why)}")
-
-
-def one_line(text: str) -> str:
-    """Text of a stranger for a terminal: no control characters, and no more than a few lines of it."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)[:500]
 
 
 def misfit(graph: TosaGraph, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vgf_conformance.packs.folder import read_limited
 from vgf_conformance.packs.manifest import PackedCase
-from vgf_conformance.packs.pack import Pack, one_line
+from vgf_conformance.packs.pack import Pack
 from vgf_conformance.packs.run import run_case
 from vgf_conformance.qualification.layout import WAIVERS, entries, shard_named
 from vgf_conformance.qualification.machine import device_of, layers_of, platform_of
@@ -24,6 +24,7 @@ from vgf_conformance.report.tally import outcome
 from vgf_conformance.results.record import Record
 from vgf_conformance.results.shards import Shard
 from vgf_conformance.targets.capable import lacking
+from vgf_conformance.terminal import one_line
 from vgf_conformance.vocabulary import Finding, UserError, Verdict
 
 #: What a record says of its case, which is the pack's to say.

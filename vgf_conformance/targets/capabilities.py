@@ -11,13 +11,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from vgf_conformance.launch import python_command, python_environment
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.validation import find_layer
 from vgf_conformance.targets.vulkan import Driver, DriverChoice
@@ -177,11 +177,10 @@ def _asked(driver: Driver, layers: tuple[str, ...]) -> Platform:
 
 
 def _probe(driver: Driver, variables: Mapping[str, str]) -> dict[str, Any]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "vgf_conformance.targets.probe"],
-            env=environment,
+            python_command("vgf_conformance.targets.probe"),
+            env=python_environment(variables),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import Any, BinaryIO
 
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.pte import Executable
+from vgf_conformance.launch import python_command, python_environment
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Outputs, Target, TargetFailure
 from vgf_conformance.targets.capabilities import Platform
@@ -106,15 +106,13 @@ class ProcessTarget:
         # Outlives this call: the worker's output, read when it dies.
         self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")  # noqa: SIM115 - close() does  # noqa: SIM115
         self._heard = 0
-        environment = {**os.environ, **self._environment}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*sys.path, environment.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "vgf_conformance.targets.worker", str(theirs.fileno()), self._runner],
+            python_command("vgf_conformance.targets.worker", str(theirs.fileno()), self._runner),
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
             pass_fds=[theirs.fileno()],
-            env=environment,
+            env=python_environment(self._environment),
         )
         theirs.close()
         self._connection = Connection(ours.detach())

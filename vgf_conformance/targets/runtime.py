@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any, Protocol
 
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.pte import BACKEND, Executable
+from vgf_conformance.launch import python_command, python_environment
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Array, Outputs, Target
 from vgf_conformance.targets.capabilities import Platform, surroundings
@@ -158,14 +157,8 @@ def _asked(library: Path | None, backend: str, variables: Mapping[str, str]) -> 
     """The probe's answer, or what became of it."""
     try:
         done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "vgf_conformance.runtime.probe",
-                backend,
-                *([str(library)] if library else []),
-            ],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables},
+            python_command("vgf_conformance.runtime.probe", backend, *([str(library)] if library else [])),
+            env=python_environment(variables),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,
