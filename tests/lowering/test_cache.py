@@ -214,29 +214,93 @@ def test_the_key_is_that_of_the_content() -> None:
             request(linear(0), X, profile=INT, scheme="a8w8-pc", calibration=[(X * 2,)]),
             id="calibration",
         ),
-        pytest.param(
-            QUANTISED,
-            request(linear(0), X, profile=INT, scheme="a8w8-pc", configure_quantizer=per_channel),
-            id="configured quantizer",
-        ),
-        pytest.param(
-            request(linear(0), X, profile=INT, scheme="a8w8-pc", configure_quantizer=per_channel),
-            request(linear(0), X, profile=INT, scheme="a8w8-pc", configure_quantizer=per_tensor),
-            id="another configuration",
-        ),
     ],
 )
 def test_the_key_changes_with_what_matters(one: Request, other: Request) -> None:
     assert key(one) != key(other)
 
 
-@pytest.mark.parametrize("what", ["version", "backend sources"])
+def _nothing(quantizer: Any, kind: type[torch.nn.Module]) -> None:
+    quantizer.set_module_type(kind, None)
+
+
+def hook(kind: type[torch.nn.Module]) -> Callable[[Any], None]:
+    def configure(quantizer: Any) -> None:
+        per_channel(quantizer)
+        _nothing(quantizer, kind)
+
+    return configure
+
+
+def without_convolutions(quantizer: Any) -> None:
+    per_channel(quantizer)
+    quantizer.set_module_type(torch.nn.Conv2d, None)
+
+
+def without_linears(quantizer: Any) -> None:
+    per_channel(quantizer)
+    quantizer.set_module_type(torch.nn.Linear, None)
+
+
+class Asked(Cache):
+    """A cache that has a failure for whatever it is asked for, so that nothing is lowered."""
+
+    key = ""
+
+    def get(self, key: str) -> Any:
+        self.key = key
+        return LoweringFailure(Verdict.FAIL, Stage.LOWER, Finding.RAISED, "why")
+
+
+def hooked_key(configure: Callable[[Any], None]) -> str:
+    cache = Asked(Path(os.devnull))
+    with pytest.raises(LoweringFailure):
+        lower(request(linear(0), X, profile=INT, scheme="a8w8-pc", configure_quantizer=configure), cache)
+    return cache.key
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(per_channel, per_tensor, id="another configuration"),
+        pytest.param(without_convolutions, without_linears, id="a name"),
+        pytest.param(hook(torch.nn.Conv2d), hook(torch.nn.Linear), id="a closure"),
+    ],
+)
+def test_the_key_follows_from_what_a_hook_did(
+    one: Callable[[Any], None], other: Callable[[Any], None]
+) -> None:
+    assert hooked_key(one) != hooked_key(other)
+
+
+def test_the_key_follows_a_helper_of_the_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    configure = hook(torch.nn.Linear)
+    before = hooked_key(configure)
+    monkeypatch.setitem(configure.__globals__, "_nothing", lambda quantizer, kind: None)
+    assert hooked_key(configure) != before
+
+
+def test_hooks_that_do_the_same_share_an_entry() -> None:
+    assert hooked_key(without_linears) == hooked_key(hook(torch.nn.Linear))
+
+
+def test_the_key_knows_the_branches_of_a_program() -> None:
+    def branched(other: Callable[[torch.Tensor], torch.Tensor]) -> Request:
+        def choose(x: torch.Tensor) -> Any:
+            return torch.cond(x.sum() > 0, lambda x: x + 1, other, (x,))
+
+        return request(choose, X)
+
+    assert key(branched(lambda x: x - 1)) != key(branched(lambda x: x - 2))
+
+
+@pytest.mark.parametrize("what", ["version", "files"])
 def test_the_key_changes_with_the_tools(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = key(PLAIN)
     if what == "version":
         monkeypatch.setattr(lowering, "__version__", "0.0.0")
     else:
-        changed = {**versions(), "backend sources": "0123456789abcdef"}
+        changed = {**versions(), "files of executorch": "0123456789abcdef"}
         monkeypatch.setattr(lowering, "versions", lambda: changed)
     assert key(PLAIN) != before
 

@@ -78,11 +78,14 @@ def lower(request: Request, cache: Cache | None = None) -> Artifact:
     _find_converter()
     with _stage(request, Stage.EXPORT, Verdict.ERROR):
         exported = torch.export.export(request.module, request.inputs, dynamic_shapes=request.dynamic_shapes)
-    key = _key(request, exported)
+    # What a hook does to the quantizer cannot be told from its code: a name, a closure, a helper may differ.
+    # So its program is quantised each time, and what came out of that is the key.
+    hooked = _quantised(request, exported) if _has_hook(request) else None
+    key = _key(request, exported, hooked)
     outcome = cache.get(key) if cache else None
     if not isinstance(outcome, (Artifact, LoweringFailure)):
         try:
-            outcome = _lower_exported(request, exported, key)
+            outcome = _lower_exported(request, exported, hooked, key)
         except LoweringFailure as failure:
             failure.seconds = dict(request.seconds)
             outcome = failure
@@ -117,18 +120,35 @@ def _own_converter() -> tuple[object, ...]:
     return (str(path), path.stat().st_size, path.stat().st_mtime_ns)
 
 
-def _lower_exported(request: Request, exported: ExportedProgram, key: str) -> Artifact:
+def _has_hook(request: Request) -> bool:
+    return request.scheme != "none" and request.configure_quantizer is not None
+
+
+def _quantised(request: Request, exported: ExportedProgram) -> ExportedProgram:
+    """The program after prepare, calibration and convert; raises LoweringFailure."""
+    with _stage(request, Stage.QUANTISE, Verdict.FAIL):
+        converted = quantise(
+            exported,
+            _specification(request.profile),
+            request.scheme,
+            request.calibration,
+            request.configure_quantizer,
+        )
+        return torch.export.export(converted, request.inputs, dynamic_shapes=request.dynamic_shapes)
+
+
+def _lower_exported(
+    request: Request, exported: ExportedProgram, hooked: ExportedProgram | None, key: str
+) -> Artifact:
+    """Quantise, unless ``hooked`` is the program quantised already, and lower."""
     specification = _specification(request.profile)
     if request.located:
         specification.dump_debug_info(VgfCompileSpec.DebugMode.TOSA)
     quantised: Program | None = None
     scales: tuple[float | None, ...] = ()
     if request.scheme != "none":
+        exported = hooked or _quantised(request, exported)
         with _stage(request, Stage.QUANTISE, Verdict.FAIL):
-            converted = quantise(
-                exported, specification, request.scheme, request.calibration, request.configure_quantizer
-            )
-            exported = torch.export.export(converted, request.inputs, dynamic_shapes=request.dynamic_shapes)
             quantised, _ = read_program(exported)
             scales = output_scales(quantised)
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
@@ -211,11 +231,9 @@ def _as_tuple(value: Any) -> tuple[torch.Tensor, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-def _key(request: Request, exported: ExportedProgram) -> str:
-    """Everything that the artifact depends on, as one digest."""
+def _key(request: Request, exported: ExportedProgram, hooked: ExportedProgram | None = None) -> str:
+    """Everything that the artifact depends on, as one digest; ``hooked`` is what a quantizer's hook made."""
     digest = hashlib.sha256()
-    tensors = {**exported.state_dict, **exported.constants}
-    leaves = torch.utils._pytree.tree_leaves(request.inputs)
     parts: list[Any] = [
         __version__,
         sorted(versions().items()),
@@ -223,23 +241,38 @@ def _key(request: Request, exported: ExportedProgram) -> str:
         request.profile.specification,
         request.scheme,
         *(["located"] if request.located else []),
-        str(exported.graph),
-        str(exported.call_spec.out_spec),
-        [node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"],
-        [_signature(leaf) for leaf in leaves],
+        [_signature(leaf) for leaf in torch.utils._pytree.tree_leaves(request.inputs)],
         str(request.dynamic_shapes),
+    ]
+    digest.update(repr(parts).encode())
+    _digest_program(digest, exported)
+    if hooked is not None:
+        _digest_program(digest, hooked)
+    elif request.scheme != "none":
+        for leaf in torch.utils._pytree.tree_leaves(list(request.calibration)):
+            _digest_tensor(digest, leaf)
+    return digest.hexdigest()
+
+
+def _digest_program(digest: Any, exported: ExportedProgram) -> None:
+    """The graph with those of its branches and loops, what the quantizer noted, signature and tensors."""
+    tensors = {**exported.state_dict, **exported.constants}
+    modules = {
+        name: str(module.graph)
+        for name, module in exported.graph_module.named_modules()
+        if isinstance(module, torch.fx.GraphModule)
+    }
+    parts = [
+        modules,
+        [node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"],
+        [node.meta.get("custom") for node in exported.graph.nodes],
+        str(exported.graph_signature),
+        str(exported.call_spec.out_spec),
         sorted(tensors),
     ]
     digest.update(repr(parts).encode())
     for name in sorted(tensors):
         _digest_tensor(digest, tensors[name])
-    if request.scheme != "none":
-        if request.configure_quantizer is not None:
-            digest.update(request.configure_quantizer.__code__.co_code)
-            digest.update(repr(request.configure_quantizer.__code__.co_consts).encode())
-        for leaf in torch.utils._pytree.tree_leaves(list(request.calibration)):
-            _digest_tensor(digest, leaf)
-    return digest.hexdigest()
 
 
 def _signature(value: Any) -> Any:

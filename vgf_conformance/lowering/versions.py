@@ -1,43 +1,36 @@
-"""Versions of every tool between a module and its VGF, and a digest of the backend's own sources."""
+"""What lowering was done with: versions of every tool between a module and its VGF, and their contents."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.metadata
-import importlib.util
-from pathlib import Path
 
-_PACKAGES = (
-    "torch",
-    "executorch",
-    "torchao",
-    "ai-ml-sdk-model-converter",
-    "tosa-tools",
-)
+from vgf_conformance.lowering.cache import default_folder
+from vgf_conformance.lowering.sources import SourceIndex
+
+#: What lowering executes, by distribution, with the packages whose files count; those of the libraries
+#: below it, which nobody edits to change the backend, count with their version.
+_EXECUTED: dict[str, tuple[str, ...]] = {
+    "torch": ("torch",),
+    "executorch": ("executorch",),
+    "torchao": ("torchao",),
+    "ai-ml-sdk-model-converter": ("model_converter",),
+    "tosa-tools": ("serializer", "tosa", "tosa_serializer"),
+    "flatbuffers": (),
+    "numpy": (),
+    "sympy": (),
+}
+
+#: What of this harness takes part.
+_OURS = ("vgf_conformance.formats", "vgf_conformance.lowering")
 
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Installed versions by package, and digests of the sources that make an artifact.
-
-    The digests make the cache right for backend developers, who change a pass without changing a
-    version, and for the harness itself.
-    """
-    found = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    return {
-        **found,
-        "backend sources": _digest_of_sources("executorch.backends.arm"),
-        "lowering sources": _digest_of_sources("vgf_conformance.lowering"),
-    }
-
-
-def _digest_of_sources(package: str) -> str:
-    spec = importlib.util.find_spec(package)
-    assert spec is not None and spec.submodule_search_locations
-    digest = hashlib.sha256()
-    for folder in spec.submodule_search_locations:
-        for path in sorted(Path(folder).rglob("*.py")):
-            digest.update(path.relative_to(folder).as_posix().encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    """Installed versions by distribution, and a digest of all files for each package (``files of NAME``)."""
+    index = SourceIndex(default_folder() / "sources.json")
+    found = {name: importlib.metadata.version(name) for name in _EXECUTED}
+    packages = [package for several in _EXECUTED.values() for package in several]
+    found |= {f"files of {package}": index.digest(package) for package in (*packages, *_OURS)}
+    index.save()
+    return found
