@@ -45,7 +45,8 @@ profiles = ["FP"]
 """
 
 #: The converter folds x * 1.0 onto the input: its VGF has an output that nothing writes.
-BAD = GOOD.replace("torch.abs(x)", "(x * 1.0, torch.exp(x))")
+#: Of two equal outputs the emulation layers write the last alone.
+BAD = GOOD.replace("torch.abs(x)", "(torch.relu(x), x.clamp(min=0.0))")
 
 
 class Answer(NamedTuple):
@@ -105,8 +106,8 @@ def test_a_model_that_fails_says_where_why_and_how_to_see_it_again(run: Run, tmp
     file = model_file(tmp_path, BAD)
     answer = run("check", file, "--seed", "3")
     assert answer.code == 1
-    assert "FP none on emulation: fail at convert (unwritten)" in answer.out
-    assert "  delegate 0, VGF: output 0 is written by no segment" in answer.out
+    assert "FP none on emulation: fail at run (unwritten)" in answer.out
+    assert "  delegate 0, output 0: 6 of 6 elements were never written" in answer.out
     assert (
         f"  again: vgf-conformance check {file} --profile FP --scheme none --target emulation --seed 3"
         in answer.out
@@ -173,11 +174,11 @@ def test_json_is_one_document_and_nothing_else(run: Run, tmp_path: Path) -> None
         (str(good), "FP", "none", "reference", "pass", None),
         (str(good), "FP", "none", "emulation", "pass", None),
         (str(bad), "FP", "none", "reference", "pass", None),
-        (str(bad), "FP", "none", "emulation", "fail", "convert"),
+        (str(bad), "FP", "none", "emulation", "fail", "run"),
         (str(nothing), "", "", "", "error", None),
     ]
     assert all(schema_refusal(item) is None for item in document["records"])
-    assert document["records"][3]["message"] == "delegate 0, VGF: output 0 is written by no segment"
+    assert document["records"][3]["message"] == "delegate 0, output 0: 6 of 6 elements were never written"
     assert f"vgf-conformance: {nothing}: no model()" in answer.err
 
 

@@ -16,7 +16,7 @@ from vgf_conformance.evaluation.subject import Subject, request_of
 from vgf_conformance.evaluation.task import Measurement
 from vgf_conformance.evaluation.ties import quantised_errors
 from vgf_conformance.evaluation.walk import Walk, sized, walk_program
-from vgf_conformance.formats.boundary import Problem, check_tosa, check_vgf
+from vgf_conformance.formats.boundary import Problem, check_shared_outputs, check_tosa, check_vgf
 from vgf_conformance.formats.tosa import TosaGraph, read_graph
 from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.artifact import Artifact
@@ -65,6 +65,9 @@ def prepare(
         reference=walk_program(artifact, inputs, reference),
         inputs=inputs,
     )
+    for call in prepared.reference.calls:
+        delegate = artifact.delegates[call.delegate]
+        prepared.problems += check_shared_outputs(delegate, read_vgf(delegate.vgf), call.outputs.arrays)
     prepared.comparisons = [*_quantisation(subject, prepared), *_lowering(subject, prepared)]
     return prepared
 

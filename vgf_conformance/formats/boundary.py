@@ -1,19 +1,24 @@
 """The static check of a delegate, before anything runs.
 
-Every output resource of the VGF is written by a segment; shapes and dtypes, and so byte counts, of the
-TOSA graph and of the VGF equal what the program says at the delegate's boundary; so no dimension is
--1 or 0 unless the program says so.
+Every output of the VGF is written by a segment, or shares the storage of an input of its size; shapes and
+dtypes, and so byte counts, of the TOSA graph and of the VGF equal what the program says at the delegate's
+boundary; so no dimension is -1 or 0 unless the program says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
 
 from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.formats.vgf import Vgf
 from vgf_conformance.vocabulary import Finding, Stage
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -56,15 +61,40 @@ def check_vgf(delegate: Delegate, graph: TosaGraph, vgf: Vgf) -> list[Problem]:
         for message in _differences(delegate, inputs, outputs)
         if message not in known
     ]
-    unwritten = [number for number, (_, tensor) in enumerate(vgf.outputs) if tensor.index not in vgf.written]
-    return problems + [
+    for number in range(len(vgf.outputs)):
+        problems += _storage_problems(delegate, vgf, number)
+    return problems
+
+
+def check_shared_outputs(delegate: Delegate, vgf: Vgf, outputs: Sequence[Array]) -> list[Problem]:
+    """Find outputs that share their storage in the VGF, but differ in ``outputs``, the reference model's."""
+    if len(outputs) != len(vgf.outputs):
+        return []
+    return [
         Problem(
             Stage.CONVERT,
-            Finding.UNWRITTEN,
-            f"{delegate.name}, VGF: output {number} is written by no segment",
+            Finding.BOUNDARY,
+            f"{delegate.name}, VGF: outputs {number} and {other} share their storage, but the TOSA graph "
+            "gives different values for them",
         )
-        for number in unwritten
+        for number in range(len(vgf.outputs))
+        for other in vgf.shared_outputs(number)
+        if number < other and outputs[number].tobytes() != outputs[other].tobytes()
     ]
+
+
+def _storage_problems(delegate: Delegate, vgf: Vgf, number: int) -> Iterator[Problem]:
+    """An output that nothing writes and that is no input's storage, or one of another size than that."""
+    tensor, name = vgf.outputs[number][1], f"{delegate.name}, VGF: output {number}"
+    sources = vgf.shared_inputs(number)
+    if not sources and not vgf.is_written(number):
+        yield Problem(Stage.CONVERT, Finding.UNWRITTEN, f"{name} is written by no segment")
+    for source in sources:
+        other = vgf.inputs[source][1]
+        if other.nbytes != tensor.nbytes:
+            sizes = f"has {tensor.nbytes} bytes, the input {other.nbytes}"
+            message = f"{name} shares its storage with input {source}, but {sizes}"
+            yield Problem(Stage.CONVERT, Finding.BOUNDARY, message)
 
 
 def _differences(delegate: Delegate, inputs: Sequence[_Side], outputs: Sequence[_Side]) -> list[str]:

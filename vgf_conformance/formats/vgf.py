@@ -60,7 +60,8 @@ class VgfTensor:
     """One resource of the model resource table.
 
     ``dtype`` is a numpy name, or ``VkFormat <n>`` where the format has none.
-    ``is_tensor`` is False for images and buffers of custom shaders.
+    ``is_tensor`` is False for images and buffers of custom shaders. Resources of one ``alias_group``
+    share their storage; None where a resource shares it with none.
     """
 
     index: int
@@ -68,6 +69,12 @@ class VgfTensor:
     shape: tuple[int, ...]
     dtype: str
     is_tensor: bool
+    alias_group: int | None
+
+    def shares(self, other: VgfTensor) -> bool:
+        """Whether the two are one resource, or lie in one storage."""
+        grouped = self.alias_group is not None and self.alias_group == other.alias_group
+        return grouped or self.index == other.index
 
     @property
     def nbytes(self) -> int:
@@ -89,6 +96,25 @@ class Vgf:
     outputs: tuple[tuple[int, VgfTensor], ...]
     written: frozenset[int]
     segments: tuple[str, ...]
+
+    def shared_inputs(self, output: int) -> list[int]:
+        """The inputs, by number, in whose storage output ``output`` lies.
+
+        The converter folds an output that equals an input onto it: no segment writes it, and it is right.
+        """
+        tensor = self.outputs[output][1]
+        return [number for number, (_, other) in enumerate(self.inputs) if other.shares(tensor)]
+
+    def shared_outputs(self, output: int) -> list[int]:
+        """The other outputs, by number, that lie in the storage of output ``output``."""
+        tensor = self.outputs[output][1]
+        found = [number for number, (_, other) in enumerate(self.outputs) if other.shares(tensor)]
+        return [number for number in found if number != output]
+
+    def is_written(self, output: int) -> bool:
+        """Whether a segment writes the storage of output ``output``."""
+        tensor = self.outputs[output][1]
+        return any(self.resources[index].shares(tensor) for index in self.written)
 
 
 def read_vgf(data: bytes) -> Vgf:
@@ -157,6 +183,7 @@ def _resources(section: bytes) -> tuple[VgfTensor, ...]:
                 shape=() if shape is None else tuple(int(size) for size in shape),
                 dtype=DTYPE_OF_FORMAT.get(vk_format, f"VkFormat {vk_format}"),
                 is_tensor=table.getDescriptorType(index) in (None, _TENSOR_DESCRIPTOR),
+                alias_group=table.getAliasGroupId(index),
             )
         )
     return tuple(tensors)

@@ -72,6 +72,8 @@ class VgfPipeline:
             dispatch.bindings = [binding for _, binding in inputs + outputs]
             builder.add_dispatch_vgf(dispatch)
             self._scenario = builder.build()
+        #: Outputs in an input's storage: filling one would overwrite the input.
+        self._aliased = {number for number in range(len(vgf.outputs)) if vgf.shared_inputs(number)}
         self._inputs = [
             (tensor, numpy_dtype(slot.dtype))
             for (tensor, _), (_, slot) in zip(inputs, vgf.inputs, strict=True)
@@ -85,8 +87,9 @@ class VgfPipeline:
         """Upload, run and download once."""
         for (tensor, dtype), array in zip(self._inputs, inputs, strict=True):
             self._scenario.upload(tensor, plain(np.ascontiguousarray(array.astype(dtype, copy=False))))
-        for tensor, shape, dtype, _ in self._outputs:
-            self._scenario.upload(tensor, plain(filled(shape, dtype, sentinel)))
+        for number, (tensor, shape, dtype, _) in enumerate(self._outputs):
+            if number not in self._aliased:
+                self._scenario.upload(tensor, plain(filled(shape, dtype, sentinel)))
         self._scenario.run()
         return [
             np.frombuffer(self._scenario.download(tensor).tobytes(), dtype).reshape(shape)
