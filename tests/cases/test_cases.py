@@ -14,7 +14,10 @@ import torch
 from vgf_conformance.cases.case import (
     FLOATING,
     FLOATING_ONLY,
+    INTEGER,
+    MIXED,
     OPERATOR_BUDGET,
+    SEPARATE,
     WEIGHTED,
     Budget,
     Case,
@@ -194,12 +197,45 @@ def test_a_sample_may_have_a_tier_of_its_own() -> None:
 
 def test_samples_of_a_model_share_its_calibration() -> None:
     case = model(lambda: torch.nn.Linear(3, 4), [sample("a", normal(2, 3)), sample("b", normal(2, 3))])
-    assert case.calibration is not None
-    one, other = case.calibration()
-    assert not torch.equal(one[0], other[0])
-    subject = subject_of(case, case.samples[1], seed=0)
-    assert torch.equal(subject.inputs[0], other[0])
-    assert len(subject.calibration) == 2
+    for seed in (0, 5):
+        subject = subject_of(case, case.samples[1], seed)
+        one, other = subject.calibration
+        assert not torch.equal(one[0], other[0])
+        assert torch.equal(subject.inputs[0], other[0])
+        assert subject.calibrated == ""
+
+
+def test_what_is_not_quantised_does_not_calibrate() -> None:
+    samples = [
+        sample("plain", normal(2, 3)),
+        sample("loud", normal(2, 3, scale=60.0), configurations=FLOATING_ONLY),
+        sample("mixed", normal(2, 3), configurations=MIXED),
+        sample("whole", normal(2, 3), configurations=INTEGER),
+    ]
+    case = model(torch.nn.Identity, samples, configurations=SEPARATE)
+    plain, _, mixed, _ = case.samples
+    for item in case.samples:
+        subject = subject_of(case, item, seed=0)
+        (first,), (second,) = subject.calibration
+        assert torch.equal(first, plain.inputs(0)[0])
+        assert torch.equal(second, mixed.inputs(0)[0])
+        assert subject.calibrated == (
+            "calibrated on plain, mixed; not on loud, whole: only unquantised configurations"
+        )
+    again = quantised(case, "a16w8", "loud")
+    subject = subject_of(again, again.samples[0], seed=0)
+    assert torch.equal(subject.calibration[0][0], subject.inputs[0])
+    assert (len(subject.calibration), subject.calibrated) == (1, "")
+    alone = model(torch.nn.Identity, samples[:2], configurations=SEPARATE, calibration=None)
+    subject = subject_of(alone, alone.samples[1], seed=0)
+    assert torch.equal(subject.calibration[0][0], subject.inputs[0])
+
+
+def test_a_sample_of_another_shape_that_is_not_quantised_does_not_disturb_calibration() -> None:
+    samples = [sample("long", normal(9, 3), configurations=FLOATING_ONLY), sample("short", normal(2, 3))]
+    case = model(torch.nn.Identity, samples)
+    (only,) = subject_of(case, case.samples[0], seed=0).calibration
+    assert only[0].shape == (2, 3)
 
 
 def test_norms_start_with_an_effect() -> None:

@@ -88,6 +88,43 @@ class Sample:
         generator = torch.Generator().manual_seed(seed + zlib.crc32(self.name.encode()))
         return tuple(draw(generator) if callable(draw) else draw for draw in self.draws)
 
+    def declared(self, configurations: tuple[Configuration, ...]) -> tuple[Configuration, ...]:
+        """Its own (profile, scheme) pairs, else ``configurations``: those of its case."""
+        return configurations if self.configurations is None else self.configurations
+
+
+@dataclass(frozen=True)
+class OfSamples:
+    """Calibration data that are inputs of samples: of those that a quantised configuration is declared for.
+
+    ``left_out`` names the others. What is run in floating point alone would widen the ranges of what
+    is quantised.
+    """
+
+    samples: tuple[Sample, ...]
+    left_out: tuple[str, ...]
+
+    @classmethod
+    def among(cls, samples: tuple[Sample, ...], configurations: tuple[Configuration, ...]) -> OfSamples:
+        """Those of ``samples`` that calibrate; ``configurations`` are of samples without their own."""
+        chosen = [_is_quantised(item.declared(configurations)) for item in samples]
+        return cls(
+            tuple(item for item, taken in zip(samples, chosen, strict=True) if taken),
+            tuple(item.name for item, taken in zip(samples, chosen, strict=True) if not taken),
+        )
+
+    def inputs(self, seed: int) -> list[Inputs]:
+        """The data, drawn from ``seed`` as the samples' own inputs are."""
+        return [item.inputs(seed) for item in self.samples]
+
+    @property
+    def note(self) -> str:
+        """Which samples calibrate; empty where all do."""
+        if not self.left_out:
+            return ""
+        names = ", ".join(item.name for item in self.samples)
+        return f"calibrated on {names}; not on {', '.join(self.left_out)}: only unquantised configurations"
+
 
 @dataclass(frozen=True)
 class Case:
@@ -99,8 +136,9 @@ class Case:
     documents a fall back to the CPU, and at least a part of it must stay there. ``lsb`` is the
     allowance, in quantisation steps, of the lowered program against the quantised one where the
     computation is too deep for a propagated bound to mean anything; it comes with ``lsb_reason``.
-    A model may have a ``task``, says what it is ``about``, and ``needs`` packages (``name==version``)
-    without which it is not run.
+    ``calibration`` gives the data that quantisation is calibrated on; None where it is each sample's
+    own inputs. A model may have a ``task``, says what it is ``about``, and ``needs`` packages
+    (``name==version``) without which it is not run.
     """
 
     name: str
@@ -113,7 +151,7 @@ class Case:
     budget: Budget | None = None
     lsb: float | None = None
     lsb_reason: str = ""
-    calibration: Callable[[], list[Inputs]] | None = None
+    calibration: Callable[[], list[Inputs]] | OfSamples | None = None
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
     task: Task | None = None
@@ -128,9 +166,14 @@ class Case:
     def plan(self) -> Iterator[tuple[Sample, Configuration]]:
         """Every sample with each (profile, scheme) pair that it is lowered for."""
         for item in self.samples:
-            own = self.configurations if item.configurations is None else item.configurations
-            for configuration in own:
+            for configuration in item.declared(self.configurations):
                 yield item, configuration
+
+    def calibration_data(self, item: Sample, seed: int) -> list[Inputs]:
+        """What ``item`` is calibrated on, where it is quantised."""
+        if isinstance(self.calibration, OfSamples):
+            return self.calibration.inputs(seed)
+        return [item.inputs(seed)] if self.calibration is None else self.calibration()
 
 
 class Apply(torch.nn.Module):
@@ -231,7 +274,13 @@ def quantised(case: Case, scheme: str, *names: str, **options: Any) -> Case:
     ``options`` replace what the case declares: ``lsb`` with ``lsb_reason``, ``budget``.
     """
     samples = tuple(replace(item, configurations=EXTENDED[scheme], tier="") for item in _named(case, names))
+    if isinstance(case.calibration, OfSamples):
+        options.setdefault("calibration", OfSamples.among(samples, ()))
     return replace(case, samples=samples, tier="nightly", **options)
+
+
+def _is_quantised(configurations: Sequence[Configuration]) -> bool:
+    return any(scheme != "none" for _, scheme in configurations)
 
 
 def _named(case: Case, names: Sequence[str]) -> list[Sample]:
@@ -257,10 +306,11 @@ def model(
 ) -> Case:
     """Declare a model: several operators with a purpose of their own.
 
-    It is calibrated on all its samples, so that samples of one shape share one artifact.
+    It is calibrated on all its samples that a quantised configuration is declared for, so that samples
+    of one shape share one artifact.
     """
     made = tuple(item.made(build) for item in samples)
-    options.setdefault("calibration", lambda: [item.inputs(seed=0) for item in made])
+    options.setdefault("calibration", OfSamples.among(made, configurations))
     return Case("", "model", "", made, configurations, **options)
 
 

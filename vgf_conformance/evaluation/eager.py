@@ -10,10 +10,15 @@ from typing import Any
 import torch
 
 from vgf_conformance.cases.case import Inputs
+from vgf_conformance.lowering.tensors import to_numpy
 
 
 class EagerFailure(Exception):
     """The model itself raises on these inputs: nothing to compare with."""
+
+
+class NotRepeatable(Exception):
+    """The model gives another result for the same inputs and the same buffers: nothing to compare with."""
 
 
 def leaves(value: Any) -> list[Any]:
@@ -25,9 +30,56 @@ def run_eager(module: torch.nn.Module, inputs: Inputs) -> list[Any]:
     """The module's outputs, flattened; one thread, so that they repeat. Raises EagerFailure."""
     with torch.no_grad(), one_thread(), _same_state(module):
         try:
-            return leaves(module(*_copied(inputs)))
+            # Copied, since an output may be a buffer, which is about to be set back.
+            return leaves(_copied(module(*_copied(inputs))))
         except (Exception, SystemExit) as error:
             raise EagerFailure(f"{type(error).__name__}: {error}") from error
+
+
+def repeated_eager(module: torch.nn.Module, inputs: Inputs) -> list[torch.Tensor]:
+    """The module's outputs, which two runs agree on bit for bit.
+
+    Both runs start from the same buffers, since what a model keeps there is exported as state. State
+    anywhere else is frozen at export, so that a second run must not see it. Raises EagerFailure, and
+    NotRepeatable where the outputs differ.
+    """
+    first = tensors(run_eager(module, inputs))
+    if difference := _first_difference(first, tensors(run_eager(module, inputs))):
+        raise NotRepeatable(
+            f"not repeatable: {difference}: the model's result depends on earlier calls or on random "
+            "numbers; keep state in buffers, and remove what is random or call torch.manual_seed in forward()"
+        )
+    return first
+
+
+def _first_difference(first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> str:
+    """Where two runs differ: the first output and in it the first element; empty where nowhere."""
+    if len(first) != len(second):
+        return f"{len(first)} outputs, then {len(second)}"
+    for number, (one, other) in enumerate(zip(first, second, strict=True)):
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            return f"output {number} was {_described(one)}, then {_described(other)}"
+        different = ~_same_bits(one, other)
+        if different.any():
+            index = tuple(different.nonzero()[0].tolist())
+            where = f"element {list(index)}" if index else "the number"
+            values = [to_numpy(value)[index] for value in (one, other)]
+            return f"output {number}, {where} was {values[0]}, then {values[1]}"
+    return ""
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Element by element: equal, with the same sign where zero, or both NaN."""
+    if not one.dtype.is_floating_point:
+        return one == other
+    # Every type of 64 bits or less as itself: not all of them can be compared.
+    one, other = one.double(), other.double()
+    equal = (one == other) & (torch.signbit(one) == torch.signbit(other))
+    return equal | (one.isnan() & other.isnan())
+
+
+def _described(value: torch.Tensor) -> str:
+    return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
 
 
 def run_eager_fp64(module: torch.nn.Module, inputs: Inputs) -> list[Any] | None:
@@ -69,19 +121,22 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _copied(inputs: Inputs) -> Inputs:
-    return _mapped(inputs, lambda tensor: tensor.clone())
+def _copied(values: Any) -> Any:
+    return _mapped(values, lambda tensor: tensor.clone())
 
 
 def _widened(inputs: Inputs) -> Inputs:
-    return _mapped(inputs, lambda tensor: tensor.double() if tensor.is_floating_point() else tensor.clone())
-
-
-def _mapped(inputs: Inputs, function: Any) -> Inputs:
-    mapped: Inputs = torch.utils._pytree.tree_map(
-        lambda leaf: function(leaf) if isinstance(leaf, torch.Tensor) else leaf, inputs
+    # A copy in any case, for the module may write to it.
+    return _mapped(
+        inputs,
+        lambda tensor: tensor.to(torch.float64 if tensor.is_floating_point() else tensor.dtype, copy=True),
     )
-    return mapped
+
+
+def _mapped(values: Any, function: Any) -> Any:
+    return torch.utils._pytree.tree_map(
+        lambda leaf: function(leaf) if isinstance(leaf, torch.Tensor) else leaf, values
+    )
 
 
 def tensors(values: Sequence[Any]) -> list[torch.Tensor]:

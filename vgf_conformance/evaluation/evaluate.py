@@ -15,7 +15,7 @@ from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.comparison.digests import digests
 from vgf_conformance.evaluation.attribute import Attributor
-from vgf_conformance.evaluation.eager import EagerFailure, one_thread
+from vgf_conformance.evaluation.eager import EagerFailure, NotRepeatable, one_thread
 from vgf_conformance.evaluation.execution import execute_program, judge_execution
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
 from vgf_conformance.evaluation.prepare import Prepared, judge_unreferenced, prepare, reported
@@ -79,6 +79,8 @@ class Evaluator(OnTargets):
         except EagerFailure as error:
             message = f"the model itself raises on these inputs: {error}"
             faults = [Fault(Verdict.ERROR, Stage.EXPORT, Finding.INPUT, message, whole(error))]
+        except NotRepeatable as error:
+            faults = [Fault(Verdict.ERROR, Stage.EXPORT, Finding.UNREPEATABLE, str(error))]
         except Exception as error:  # one case must not take the run down
             message = f"a fault of the harness, please report it: {describe(error)}"
             faults = [Fault(Verdict.ERROR, None, Finding.RAISED, message, whole(error))]
@@ -158,8 +160,10 @@ class Evaluator(OnTargets):
 
         A wrong lowering is no hindrance: what is measured is how a device's run of its graphs is judged.
         """
+        if not _measurable(record):
+            return
         prepared = self._prepared(subject, profile, scheme)
-        if isinstance(prepared, LoweringFailure) or not _measurable(record):
+        if isinstance(prepared, LoweringFailure):
             return
         record.sensitivity = Sensitivity()
         for call in prepared.reference.calls:

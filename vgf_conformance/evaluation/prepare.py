@@ -11,7 +11,7 @@ import torch
 from vgf_conformance.comparison.lowering import MANY_OPERATORS, Expected, judge_output, outputs_count
 from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
-from vgf_conformance.evaluation.eager import leaves, one_thread, run_eager, run_eager_fp64, tensors
+from vgf_conformance.evaluation.eager import leaves, one_thread, repeated_eager, run_eager_fp64, tensors
 from vgf_conformance.evaluation.subject import Subject, request_of
 from vgf_conformance.evaluation.task import Measurement
 from vgf_conformance.evaluation.ties import quantised_errors
@@ -49,9 +49,9 @@ def prepare(
 ) -> Prepared:
     """Lower ``subject``, run it eagerly, quantised and on the reference model, and judge up to ``lower``.
 
-    Raises LoweringFailure.
+    Raises EagerFailure, NotRepeatable and LoweringFailure.
     """
-    eager = tensors(run_eager(subject.module, subject.inputs))
+    eager = repeated_eager(subject.module, subject.inputs)
     artifact = lower(request_of(subject, profile, scheme), cache)
     inputs = leaves(subject.inputs)
     graphs = [read_graph(delegate.tosa) for delegate in artifact.delegates]

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from vgf_conformance.cases.case import About, Budget, Case, Inputs, Sample
+from vgf_conformance.cases.case import About, Budget, Case, Inputs, OfSamples, Sample
 from vgf_conformance.cases.task import Task
 from vgf_conformance.lowering.lower import Request
 from vgf_conformance.vocabulary import Profile
@@ -21,7 +21,7 @@ class Subject:
     ``example`` is what the module is exported with; it differs from ``inputs`` where
     several samples share one artifact. ``delegated`` says that some of it must reach a delegate
     (True), that some must stay on the CPU (False), or that nothing was promised (None). ``notes`` go
-    into each record.
+    into each record, ``calibrated`` says in those of quantised configurations what was calibrated on.
     """
 
     case: str
@@ -43,6 +43,7 @@ class Subject:
     task: Task | None = None
     about: About | None = None
     notes: tuple[str, ...] = ()
+    calibrated: str = ""
 
 
 def request_of(subject: Subject, profile: Profile, scheme: str, *, located: bool = False) -> Request:
@@ -73,7 +74,7 @@ def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
         module=sample.module(seed),
         inputs=inputs,
         example=inputs,
-        calibration=case.calibration() if case.calibration else [inputs],
+        calibration=case.calibration_data(sample, seed),
         delegated=case.delegated,
         budget=case.budget,
         lsb=case.lsb,
@@ -81,4 +82,5 @@ def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
         configure_quantizer=case.configure_quantizer,
         task=case.task,
         about=case.about,
+        calibrated=case.calibration.note if isinstance(case.calibration, OfSamples) else "",
     )

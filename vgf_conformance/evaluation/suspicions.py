@@ -24,9 +24,9 @@ def input_faults(subject: Subject) -> list[Fault]:
 
 
 def calibration_notes(subject: Subject) -> list[str]:
-    """Floating-point inputs that are one number in all of the calibration data."""
+    """Which samples calibrate, where not all do; floating-point inputs that are one number in all data."""
     sets = [leaves(inputs) for inputs in subject.calibration]
-    notes = []
+    notes = [subject.calibrated] if subject.calibrated else []
     for position, values in enumerate(zip(*sets, strict=False)):
         tensors = [value.reshape(-1) for value in values if isinstance(value, torch.Tensor)]
         if not tensors or not tensors[0].is_floating_point():
