@@ -511,6 +511,21 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.01)
 
 
+def test_records_say_what_comes_from_the_cache(project: Project) -> None:
+    """Lowered once more; then all of it is known, and without the cache none of it."""
+    chosen = ("-k", "absolute and FP-none-reference")
+    project.run(*chosen)
+    cached = project.run(*chosen)
+    made = [record.cached for record in project.read().records]
+    assert made and all(made)
+    cached.stdout.fnmatch_lines(
+        [f"from the artifact cache: {len(made)} records, the oldest lowered {min(made)}*"]
+    )
+    anew = project.run(*chosen, "--no-cache")
+    assert [record.cached for record in project.read().records] == [""] * len(made)
+    anew.stdout.no_fnmatch_line("from the artifact cache*")
+
+
 def test_a_killed_run_is_resumed_without_loss(project: Project) -> None:
     results = project.results / "results.jsonl"
 

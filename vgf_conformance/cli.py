@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A terminated run ends like an interrupted one: what it found so far is printed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return int(parsed.command(parsed))
+        with _cache(parsed):
+            return int(parsed.command(parsed))
     except KeyboardInterrupt:
         complain("interrupted")
         return EXIT_INTERRUPTED
@@ -59,6 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAIL
+
+
+def _cache(parsed: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    if not getattr(parsed, "no_cache", False):
+        return contextlib.nullcontext()
+    from vgf_conformance.lowering.cache import empty_cache
+
+    return empty_cache()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -139,6 +149,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_validation(check)
     _add_runtime(check)
     _add_timeout(check)
+    _add_no_cache(check)
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
 
@@ -219,6 +230,14 @@ def _add_timeout(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_no_cache(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="lower everything anew; nothing is taken from the cache or kept",
+    )
+
+
 def _add_bisect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     bisect = commands.add_parser(
         "bisect",
@@ -243,6 +262,7 @@ def _add_bisect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         default=Path("bisect"),
         help="where the folder that shows the operator goes (default: bisect)",
     )
+    _add_no_cache(bisect)
     bisect.set_defaults(command=_bisect)
 
 
@@ -281,6 +301,7 @@ def _add_reduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         type=Path,
         help="the file to write (default: FILE_reduced.py in the working directory)",
     )
+    _add_no_cache(reduce)
     reduce.set_defaults(command=_reduce)
 
 
@@ -345,6 +366,7 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     build.add_argument("-o", "--output", metavar="FILE.zip", type=Path, required=True)
     build.add_argument("--tier", choices=TIERS, default="smoke", help="how much to pack (default: smoke)")
+    _add_no_cache(build)
     build.set_defaults(command=_pack_build)
     run = actions.add_parser(
         "run",

@@ -6,6 +6,7 @@ reports, and all targets of one artifact go to one worker.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import platform
 import shlex
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from _pytest.terminal import TerminalReporter
 
+from vgf_conformance.lowering.cache import empty_cache
 from vgf_conformance.quiet import quiet
 from vgf_conformance.report import summary_table, write_reports
 from vgf_conformance.results.baselines import load_baselines, regressions, tools, update_baselines
@@ -199,6 +201,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--resume", action="store_true", help="keep the records that DIR holds and run only what is missing"
     )
     group.addoption(
+        "--no-cache",
+        action="store_true",
+        help="lower everything anew: no artifact is taken from the cache or kept there",
+    )
+    group.addoption(
         "--update-baselines",
         action="store_true",
         help="record in golden/baselines how much of each bound this run used",
@@ -218,6 +225,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected."""
+    if config.getoption("--no-cache") and not hasattr(config, "workerinput"):
+        # Workers inherit the environment in which it lies.
+        cache = contextlib.ExitStack()
+        cache.enter_context(empty_cache())
+        config.add_cleanup(cache.close)
     try:
         settings = Settings.of(config)
         expectations = load_expectations(config.rootpath / EXPECTATIONS)

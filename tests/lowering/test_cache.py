@@ -16,7 +16,7 @@ from executorch.backends.arm.quantizer import get_symmetric_quantization_config
 from tests.subjects import FP, INT, Function, randn, request
 from vgf_conformance.lowering import lower as lowering
 from vgf_conformance.lowering.artifact import Artifact, LoweringFailure
-from vgf_conformance.lowering.cache import Cache, default_folder
+from vgf_conformance.lowering.cache import SOURCES, Cache, default_folder, empty_cache
 from vgf_conformance.lowering.lower import Request, lower
 from vgf_conformance.lowering.versions import versions
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
@@ -49,6 +49,8 @@ def test_a_hit_gives_an_equal_artifact(tmp_path: Path) -> None:
     first = lower(request(torch.abs, X), cache)
     second = lower(request(torch.abs, X), Cache(tmp_path))
     assert cache.puts == 1
+    assert (first.cached, second.cached) == (False, True)
+    assert second.made == first.made
     assert second.delegates == first.delegates
     assert second.pte == first.pte
     assert (second.leftovers, second.output_scales, second.versions, second.seconds) == (
@@ -77,7 +79,8 @@ def test_a_corrupt_entry_is_ignored_and_rebuilt(
     sound = path.read_bytes()
     path.write_bytes(damage(sound))
     cache = Counted(tmp_path)
-    assert cache.get(artifact.key) is None
+    with pytest.warns(UserWarning, match=f"entry {artifact.key[:16]} is damaged; it is made again"):
+        assert cache.get(artifact.key) is None
     cache.put(artifact.key, artifact)
     assert path.read_bytes() == sound
     assert cache.get(artifact.key) == artifact
@@ -88,7 +91,8 @@ def test_lowering_rebuilds_a_corrupt_entry(artifact: Artifact, tmp_path: Path) -
     first = lower(asked, Cache(tmp_path))
     entry(tmp_path).write_bytes(b"damaged")
     cache = Counted(tmp_path)
-    again = lower(request(torch.abs, X), cache)
+    with pytest.warns(UserWarning, match="is damaged; it is made again"):
+        again = lower(request(torch.abs, X), cache)
     assert cache.puts == 1
     assert again.delegates == first.delegates
 
@@ -117,7 +121,8 @@ def test_an_entry_that_no_longer_unpickles_is_ignored(
     cache = Cache(tmp_path)
     cache.put("key", Function(torch.abs))
     monkeypatch.delattr("tests.subjects.Function")
-    assert cache.get("key") is None
+    with pytest.warns(UserWarning, match="entry key was written by another version; it is made again"):
+        assert cache.get("key") is None
 
 
 def test_a_folder_that_cannot_be_made_only_warns_and_once(artifact: Artifact, tmp_path: Path) -> None:
@@ -161,6 +166,22 @@ def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("VGF_CONFORMANCE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     assert default_folder() == tmp_path / "home" / "vgf-conformance"
+
+
+def test_an_empty_cache_knows_the_installed_files_and_is_gone_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VGF_CONFORMANCE_CACHE", str(tmp_path))
+    (tmp_path / SOURCES).write_text("{}")
+    Cache(default_folder()).put("key", 1)
+    with empty_cache():
+        inside = default_folder()
+        assert Cache(inside).get("key") is None
+        assert (inside / SOURCES).read_text() == "{}"
+        Cache(inside).put("key", 2)
+    assert default_folder() == tmp_path
+    assert not inside.exists()
+    assert Cache(tmp_path).get("key") == 1
 
 
 def key(asked: Request) -> str:

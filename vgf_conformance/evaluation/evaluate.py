@@ -100,6 +100,7 @@ class Evaluator(OnTargets):
         prepared = self._prepared(subject, profile, scheme)
         if isinstance(prepared, LoweringFailure):
             record.seconds = dict(prepared.seconds)
+            record.cached = prepared.made if prepared.cached else ""
             kept = self._cache.keep("rejected.tosa", prepared.tosa) if self._cache and prepared.tosa else None
             return [of_lowering(prepared, kept)]
         _describe(record, prepared)
@@ -373,6 +374,7 @@ def _blame(record: Record, fault: Fault) -> None:
 def _describe(record: Record, prepared: Prepared) -> None:
     artifact = prepared.artifact
     record.artifact = artifact.key
+    record.cached = artifact.made if artifact.cached else ""
     record.seconds = dict(artifact.seconds)
     record.pte_bytes = len(artifact.pte)
     record.delegates = [

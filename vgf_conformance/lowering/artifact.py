@@ -23,7 +23,8 @@ class Artifact:
 
     ``quantised`` is the converted PT2E program, None where the scheme is ``none``.
     ``output_scales`` gives each user output's quantisation step where it has one.
-    ``seconds`` are wall times by stage; ``versions`` those of every tool in the chain.
+    ``seconds`` are wall times by stage; ``versions`` those of every tool in the chain. ``made`` is when it
+    was lowered (ISO 8601, UTC), ``cached`` whether that was an earlier time, and it lay in the cache since.
     """
 
     key: str
@@ -35,6 +36,8 @@ class Artifact:
     pte: bytes
     seconds: dict[str, float]
     versions: dict[str, str]
+    made: str
+    cached: bool = False
 
     @property
     def nodes_delegated(self) -> int:
@@ -47,7 +50,7 @@ class LoweringFailure(Exception):
     """Lowering ended early: at which stage, how, and the innermost cause.
 
     ``tosa`` is the graph that the converter rejected, where it got that far; ``log`` the
-    whole traceback or the converter's output.
+    whole traceback or the converter's output. ``made`` and ``cached`` are as an artifact's.
     """
 
     verdict: Verdict
@@ -57,6 +60,8 @@ class LoweringFailure(Exception):
     log: str = ""
     tosa: bytes = b""
     seconds: dict[str, float] = field(default_factory=dict)
+    made: str = ""
+    cached: bool = False
 
     def __str__(self) -> str:
         return self.message

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import datetime
 import hashlib
 import io
 import os
@@ -83,11 +85,13 @@ def lower(request: Request, cache: Cache | None = None) -> Artifact:
     hooked = _quantised(request, exported) if _has_hook(request) else None
     key = _key(request, exported, hooked)
     outcome = cache.get(key) if cache else None
-    if not isinstance(outcome, (Artifact, LoweringFailure)):
+    if isinstance(outcome, (Artifact, LoweringFailure)):
+        outcome = dataclasses.replace(outcome, cached=True)
+    else:
         try:
             outcome = _lower_exported(request, exported, hooked, key)
         except LoweringFailure as failure:
-            failure.seconds = dict(request.seconds)
+            failure.seconds, failure.made = dict(request.seconds), _now()
             outcome = failure
         # An error is this machine's or this run's, a failure the backend's: only that is worth keeping.
         if cache and not (isinstance(outcome, LoweringFailure) and outcome.verdict is Verdict.ERROR):
@@ -173,7 +177,12 @@ def _lower_exported(
         pte=bytes(pte),
         seconds=dict(request.seconds),
         versions=versions(),
+        made=_now(),
     )
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
 def output_scales(program: Program) -> tuple[float | None, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 
-from vgf_conformance.lowering.cache import default_folder
+from vgf_conformance.lowering.cache import SOURCES, default_folder
 from vgf_conformance.lowering.sources import SourceIndex
 
 #: What lowering executes, by distribution, with the packages whose files count; those of the libraries
@@ -28,7 +28,7 @@ _OURS = ("vgf_conformance.formats", "vgf_conformance.lowering")
 @functools.cache
 def versions() -> dict[str, str]:
     """Installed versions by distribution, and a digest of all files for each package (``files of NAME``)."""
-    index = SourceIndex(default_folder() / "sources.json")
+    index = SourceIndex(default_folder() / SOURCES)
     found = {name: importlib.metadata.version(name) for name in _EXECUTED}
     packages = [package for several in _EXECUTED.values() for package in several]
     found |= {f"files of {package}": index.digest(package) for package in (*packages, *_OURS)}

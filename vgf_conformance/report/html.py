@@ -28,7 +28,7 @@ FIELDS = [
     *("profile", "scheme", "target", "driver"),
     *("verdict", "stage", "finding", "message", "expected", "unexpected", "expectation_note"),
     *("comparisons", "delegates", "leftovers", "first_wrong", "task", "about", "pte_bytes"),
-    *("notes", "seconds", "artifact", "repro", "log"),
+    *("notes", "seconds", "artifact", "cached", "repro", "log"),
 ]
 
 

@@ -51,9 +51,13 @@ def compare_table(comparison: RunComparison) -> str:
 
 
 def _watched(records: Sequence[Record]) -> Iterator[str]:
-    """What the worker's memory and the validation layer had to say."""
+    """What the worker's memory, the artifact cache and the validation layer had to say."""
     for record in records:
         yield from (f"{note} ({record.id})" for note in record.notes if note.startswith("memory leak: "))
+    cached = sorted(record.cached for record in records if record.cached)
+    if cached:
+        oldest = f"the oldest lowered {cached[0]} (--no-cache lowers all anew)"
+        yield f"from the artifact cache: {len(cached)} records, {oldest}"
     said = [sum(note.startswith("validation: ") for note in record.notes) for record in records]
     if any(said):
         yield f"validation layer: {sum(said)} messages, in {sum(map(bool, said))} cases"

@@ -10,7 +10,7 @@ that an older reader cannot take. Version 2 added the ``claims`` line, the ``dty
 record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``, the ``not_run`` line, and
 what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the ``plan`` line, a
 run's ``shard``, the ``outputs`` and ``worker_bytes`` of a record, and the findings ``capability`` and
-``dependent``. Older files are read as well.
+``dependent``; version 5 ``cached``. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 @dataclass
@@ -208,6 +208,7 @@ class Record:
     ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
     stage. ``about`` tells a model's source, licence and weights, ``pte_bytes`` the size of its .pte.
     ``worker_bytes`` is the size in memory of the worker that ran it, afterwards (0: not known).
+    ``cached`` is when its artifact was lowered, where that was taken from the cache (ISO 8601, UTC).
     ``expected`` is the reason of the expectation that foresaw this verdict;
     ``expectation_note`` says why an expectation on file does not fit it. ``written`` is
     when the store wrote the record (ISO 8601, UTC).
@@ -246,6 +247,7 @@ class Record:
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     artifact: str = ""
+    cached: str = ""
     repro: str = ""
     log: str = ""
     written: str = ""
