@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
 import signal
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from vgf_conformance import __version__
+from vgf_conformance import __version__, files
 from vgf_conformance.quiet import quiet
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
@@ -55,14 +54,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         complain(str(error))
         return EXIT_BAD_INPUT
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FAIL
+
+
+class _Parser(argparse.ArgumentParser):
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """As argparse, which would print what it was given as it is."""
+        if message:
+            warn(message.rstrip())
+        super().exit(status)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="vgf-conformance",
         description="Says which PyTorch operators and models work on ExecuTorch's Arm VGF backend, how "
         "accurately, and whose fault a wrong number is.",
@@ -566,8 +569,7 @@ def _report(parsed: argparse.Namespace) -> int:
         complain(warning)
     if not results.records:
         raise UserError(f"{', '.join(map(str, parsed.results))}: no records to report")
-    for path in write_reports(results, parsed.output):
-        say(str(path))
+    say("\n".join(map(str, write_reports(results, parsed.output))))
     # The reports hold every whole record, but a script has to know that the run was cut short.
     return EXIT_BAD_INPUT if results.torn else EXIT_PASS
 
@@ -594,17 +596,10 @@ def _compare(parsed: argparse.Namespace) -> int:
         changes = compare_runs(old, new)
         text, good = compare_table(changes), not changes.worse
         page = document("Two runs", ("What changed", code(text)))
-    say(text)
     if parsed.output:
-        _write_text(parsed.output, page)
+        files.write(parsed.output, page)
+    say(text)
     return EXIT_PASS if good else EXIT_FAIL
-
-
-def _write_text(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _pack_build(parsed: argparse.Namespace) -> int:

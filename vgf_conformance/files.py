@@ -25,6 +25,16 @@ def write(path: Path, content: bytes | str) -> None:
         file.write(data)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it; raises UserError where that cannot be done."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise UserError(f"{path} is not a folder: name another") from error
+    except OSError as error:
+        raise UserError(f"cannot make the folder {path}: {error.strerror or error}") from error
+
+
 def appending(path: Path) -> int:
     """A descriptor that appends to the regular file ``path`` and reads it, made where there is none.
 
@@ -56,7 +66,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise UserError(f"cannot write {path}: it is {kind}, not a regular file; name another")
     temporary = ""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
         with os.fdopen(descriptor, "wb") as file:
             # mkstemp's own mode is for its owner alone.

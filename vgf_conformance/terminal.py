@@ -3,8 +3,8 @@
 Names, ids, messages and file names come from files of strangers. Whatever is printed has its control
 characters written out (``\\x1b``), on any encoding of the terminal.
 
-Printing never decides what else a command does: once a reader has closed the pipe (``| head -1``), further text
-goes nowhere, and records, reports and the exit status are what they would have been.
+Printing never decides what else a command does: once a reader has closed the pipe (``| head -1``), further
+text goes nowhere, and records, reports and the exit status are what they would have been.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ class Record:
         return self.id.rpartition("::")[2] or self.id
 
     def to_json(self) -> dict[str, Any]:
-        """The record as plain JSON values; NaN and infinities become strings, and what is no text is escaped."""
+        """The record as plain JSON values; NaN and infinities become strings."""
         document: dict[str, Any] = plain(dataclasses.asdict(self))
         return {"type": "case", **document}
 

@@ -1,7 +1,7 @@
 """results.jsonl, written one fsynced line at a time and read back with every line checked.
 
-Whoever writes a results file holds its lock, a merge too: what one run has written, no other replaces. Results
-of an earlier run that have to make room are set aside, and that is told.
+Whoever writes a results file holds its lock, a merge too: what one run has written, no other replaces.
+Results of an earlier run that have to make room are set aside, and that is told.
 """
 
 from __future__ import annotations
@@ -161,10 +161,7 @@ def write_results(path: Path, parts: Sequence[Results]) -> str:
 @contextmanager
 def _holding(path: Path) -> Iterator[int]:
     """The lock of a results file, made where there is none and removed again where it stays empty."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+    files.make_folder(path.parent)
     held = _lock(path)
     try:
         yield held
@@ -326,7 +323,7 @@ def _shard_refusal(text: str) -> str | None:
 
 
 def _cut_tail(file: int, path: Path) -> None:
-    """Cut off a last line that a killed run left half written; raises UserError for a file that is not ours."""
+    """Cut off a last line that a killed run left half written; raises UserError for a file of others."""
     size = last = 0
     tail = b""
     for number, line in _raw_lines(path):
