@@ -388,7 +388,7 @@ def test_report_of_bad_results(run: Run, tmp_path: Path) -> None:
     file.write_bytes(lines[0] + lines[1][:40] + b"\n" + lines[2])
     refused(run("report", file, "-o", out), "results.jsonl:2: not JSON")
     file.write_bytes(content)
-    refused(run("report", file, "-o", file / "out"), "cannot write the report", "Not a directory")
+    refused(run("report", file, "-o", file / "out"), "cannot make the folder", "Not a directory")
     assert not out.exists()
 
 

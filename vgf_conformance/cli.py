@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from vgf_conformance import __version__, files
 from vgf_conformance.quiet import quiet
@@ -56,16 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_BAD_INPUT
 
 
-class _Parser(argparse.ArgumentParser):
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """As argparse, which would print what it was given as it is."""
-        if message:
-            warn(message.rstrip())
-        super().exit(status)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = argparse.ArgumentParser(
         prog="vgf-conformance",
         description="Says which PyTorch operators and models work on ExecuTorch's Arm VGF backend, how "
         "accurately, and whose fault a wrong number is.",

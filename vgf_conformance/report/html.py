@@ -124,7 +124,7 @@ def _row(record: Record, pool: _Pool) -> list[int]:
 
 
 def _visible(value: Any) -> Any:
-    """``value`` with every text in it, names too, as ``terminal.visible`` has it: browsers reorder as well."""
+    """``value`` with every text in it, names too, made visible: browsers reorder what they show as well."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
