@@ -17,6 +17,7 @@ from vgf_conformance.quiet import quiet
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
 from vgf_conformance.terminal import complain, say, warn
+from vgf_conformance.untrusted import read_bytes
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     SCHEMES,
@@ -35,6 +36,9 @@ from vgf_conformance.vocabulary import (
 
 if TYPE_CHECKING:
     from vgf_conformance.results.record import Record
+
+#: Bytes that a .pte may have: it is read into memory.
+_PROGRAM_LIMIT = 4 << 30
 
 EXIT_PASS, EXIT_FAIL, EXIT_BAD_INPUT = 0, 1, 2
 #: As shells give for SIGINT.
@@ -533,21 +537,13 @@ def _extract(parsed: argparse.Namespace) -> int:
     from vgf_conformance.formats.pte import read_delegates
 
     try:
-        data = parsed.program.read_bytes()
-    except OSError as error:
-        raise UserError(f"{parsed.program}: {error.strerror}") from error
-    try:
-        delegates = read_delegates(data)
+        delegates = read_delegates(read_bytes(parsed.program, _PROGRAM_LIMIT))
     except ValueError as error:
         raise UserError(f"{parsed.program}: {error}") from error
-    try:
-        parsed.output.mkdir(parents=True, exist_ok=True)
-        for number, delegate in enumerate(delegates):
-            path = parsed.output / f"delegate{number}.vgf"
-            path.write_bytes(delegate)
-            say(f"{path}  {len(delegate)} bytes")
-    except OSError as error:
-        raise UserError(f"{parsed.output}: cannot be written: {error.strerror}") from error
+    for number, delegate in enumerate(delegates):
+        path = parsed.output / f"delegate{number}.vgf"
+        files.write(path, delegate)
+        say(f"{path}  {len(delegate)} bytes")
     return EXIT_PASS
 
 
