@@ -352,14 +352,14 @@ def test_extract_writes_the_vgfs(run: Run, program: tuple[Path, list[bytes]], tm
 
 def test_extract_of_bad_input(run: Run, program: tuple[Path, list[bytes]], tmp_path: Path) -> None:
     path, _ = program
-    refused(run("extract", tmp_path / "absent.pte", "-o", tmp_path), "absent.pte: No such file")
+    refused(run("extract", tmp_path / "absent.pte", "-o", tmp_path), "absent.pte: no such file")
     junk = model_file(tmp_path, "not a program", "junk.pte")
     refused(run("extract", junk, "-o", tmp_path / "out"), "junk.pte: not an ExecuTorch program")
     cut = tmp_path / "cut.pte"
     cut.write_bytes(path.read_bytes()[:-600])
     refused(run("extract", cut, "-o", tmp_path / "out"), "cut.pte: corrupt .pte: a delegate ends at byte")
     assert not (tmp_path / "out").exists()
-    refused(run("extract", path, "-o", junk / "out"), "cannot be written: Not a directory")
+    refused(run("extract", path, "-o", junk / "out"), "junk.pte is not a folder")
 
 
 def results(folder: Path, *verdicts: Verdict) -> Path:
@@ -389,7 +389,7 @@ def test_report_of_bad_results(run: Run, tmp_path: Path) -> None:
     file.write_bytes(lines[0] + lines[1][:40] + b"\n" + lines[2])
     refused(run("report", file, "-o", out), "results.jsonl:2: not JSON")
     file.write_bytes(content)
-    refused(run("report", file, "-o", file / "out"), "cannot write the report", "Not a directory")
+    refused(run("report", file, "-o", file / "out"), "cannot make the folder", "Not a directory")
     assert not out.exists()
 
 

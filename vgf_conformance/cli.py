@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import datetime
 import json
-import os
 import signal
 import sys
 import tempfile
@@ -14,11 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vgf_conformance import __version__
+from vgf_conformance import __version__, files
 from vgf_conformance.quiet import quiet
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
 from vgf_conformance.terminal import complain, say, warn
+from vgf_conformance.untrusted import read_bytes
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     SCHEMES,
@@ -37,6 +37,9 @@ from vgf_conformance.vocabulary import (
 
 if TYPE_CHECKING:
     from vgf_conformance.results.record import Record
+
+#: Bytes that a .pte may have: it is read into memory.
+_PROGRAM_LIMIT = 4 << 30
 
 EXIT_PASS, EXIT_FAIL, EXIT_BAD_INPUT = 0, 1, 2
 #: As shells give for SIGINT.
@@ -57,10 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         complain(str(error))
         return EXIT_BAD_INPUT
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FAIL
 
 
 def _cache(parsed: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
@@ -560,21 +559,13 @@ def _extract(parsed: argparse.Namespace) -> int:
     from vgf_conformance.formats.pte import read_delegates
 
     try:
-        data = parsed.program.read_bytes()
-    except OSError as error:
-        raise UserError(f"{parsed.program}: {error.strerror}") from error
-    try:
-        delegates = read_delegates(data)
+        delegates = read_delegates(read_bytes(parsed.program, _PROGRAM_LIMIT))
     except ValueError as error:
         raise UserError(f"{parsed.program}: {error}") from error
-    try:
-        parsed.output.mkdir(parents=True, exist_ok=True)
-        for number, delegate in enumerate(delegates):
-            path = parsed.output / f"delegate{number}.vgf"
-            path.write_bytes(delegate)
-            say(f"{path}  {len(delegate)} bytes")
-    except OSError as error:
-        raise UserError(f"{parsed.output}: cannot be written: {error.strerror}") from error
+    for number, delegate in enumerate(delegates):
+        path = parsed.output / f"delegate{number}.vgf"
+        files.write(path, delegate)
+        say(f"{path}  {len(delegate)} bytes")
     return EXIT_PASS
 
 
@@ -588,8 +579,7 @@ def _report(parsed: argparse.Namespace) -> int:
         complain(warning)
     if not results.records:
         raise UserError(f"{', '.join(map(str, parsed.results))}: no records to report")
-    for path in write_reports(results, parsed.output):
-        say(str(path))
+    say("\n".join(map(str, write_reports(results, parsed.output))))
     # The reports hold every whole record, but a script has to know that the run was cut short.
     return EXIT_BAD_INPUT if results.torn else EXIT_PASS
 
@@ -616,17 +606,10 @@ def _compare(parsed: argparse.Namespace) -> int:
         changes = compare_runs(old, new)
         text, good = compare_table(changes), not changes.worse
         page = document("Two runs", ("What changed", code(text)))
-    say(text)
     if parsed.output:
-        _write_text(parsed.output, page)
+        files.write(parsed.output, page)
+    say(text)
     return EXIT_PASS if good else EXIT_FAIL
-
-
-def _write_text(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _pack_build(parsed: argparse.Namespace) -> int:

@@ -31,6 +31,8 @@ from vgf_conformance.results.store import ResultsWriter, read_results, results_f
 from vgf_conformance.targets.isolation import Isolation, of_the_driver
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice, choose_driver
+from vgf_conformance.terminal import visible
+from vgf_conformance.untrusted import is_folder, kind_of
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     PROGRAM_TARGET,
@@ -110,7 +112,7 @@ class Settings:
 
 def _results_folder(text: str) -> Path:
     folder = Path(text)
-    if folder.exists() and not folder.is_dir():
+    if not is_folder(folder) and kind_of(folder) is not None:
         raise UserError(f"--results {text} is a file; name a folder")
     return folder
 
@@ -236,7 +238,7 @@ def pytest_configure(config: pytest.Config) -> None:
         uncovered = load_reasons(config.rootpath / UNCOVERED)
         done = _done(config, settings, expectations)
     except UserError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(visible(str(error))) from error
     conformance = Conformance(config, settings, expectations, uncovered, done)
     config.stash[_CONFORMANCE] = conformance
     config.pluginmanager.register(conformance, "vgf-conformance-run")
@@ -251,7 +253,7 @@ def _done(config: pytest.Config, settings: Settings, expectations: Expectations)
     if hasattr(config, "workerinput"):
         return dict.fromkeys(config.workerinput["vgf_done"], False)
     path = results_file(settings.results)
-    if not settings.resume or not path.exists():
+    if not settings.resume or kind_of(path) is None:
         return {}
     records = read_results([path]).records
     return {record.id: record.unexpected for record in records if expectations.apply(record) == record}
@@ -264,7 +266,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         try:
             choose_driver(config.getoption("--driver"))
         except UserError as error:
-            raise pytest.UsageError(str(error)) from error
+            raise pytest.UsageError(visible(str(error))) from error
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
@@ -290,7 +292,7 @@ class SuiteModule(pytest.Module):
                 [(case, sample) for kind, case, sample, *_ in planned if kind is CaseItem]
             )
         except UserError as error:
-            raise self.CollectError(str(error)) from error
+            raise self.CollectError(visible(str(error))) from error
         for kind, case, sample, profile, scheme in planned:
             for target in self.config.stash[_CONFORMANCE].settings.targets_of(kind):
                 name = f"{case.name}[{sample.name}-{profile}-{scheme}-{target}]"
@@ -371,7 +373,9 @@ class CaseItem(pytest.Item):
         if self.record.unexpected:
             raise ConformanceFailure(self.record)
         if self.record.expected is not None:
-            pytest.xfail(f"{self.record.stage.value if self.record.stage else ''}: {self.record.expected}")
+            pytest.xfail(
+                visible(f"{self.record.stage.value if self.record.stage else ''}: {self.record.expected}")
+            )
 
     def lacks(self) -> str:
         """Which packages the case needs and has not got, with the remedy; empty where it can run."""
@@ -385,9 +389,9 @@ class CaseItem(pytest.Item):
         if isinstance(excinfo.value, ConformanceFailure):
             from vgf_conformance.report.failure import failure_text
 
-            return failure_text(excinfo.value.record)
+            return visible(failure_text(excinfo.value.record))
         if isinstance(excinfo.value, UserError):
-            return f"error: {excinfo.value}"
+            return visible(f"error: {excinfo.value}")
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -446,6 +450,7 @@ class Conformance:
         self._claims_checked = False
         self._claims_written = False
         self._claimless = ""
+        self._set_aside = ""
         self._environment: dict[str, Any] = {}
         self._session: pytest.Session | None = None
 
@@ -457,7 +462,7 @@ class Conformance:
         """The environment that matters."""
         from vgf_conformance.report.environment import header
 
-        return header(self._environment) if self._environment else []
+        return [visible(line) for line in header(self._environment)] if self._environment else []
 
     def pytest_sessionstart(self) -> None:
         """Look at the machine once, before the header is printed."""
@@ -472,7 +477,7 @@ class Conformance:
                 self.settings.targets, self.settings.choice, self.settings.runtime
             )
         except UserError as error:
-            raise pytest.UsageError(str(error)) from error
+            raise pytest.UsageError(visible(str(error))) from error
         self._environment["hostname"] = platform.node()
         self._environment["options"] = shlex.join(self._config.invocation_params.args)
         self._environment["seed"] = self.settings.seed
@@ -487,7 +492,8 @@ class Conformance:
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
-            pytest.exit(f"cannot write results to {folder}: {error.strerror or error}", returncode=2)
+            text = f"cannot write results to {folder}: {error.strerror or error}"
+            pytest.exit(visible(text), returncode=2)
 
     def check_operators(self, planned: Sequence[tuple[Any, Any]]) -> None:
         """Refuse what makes every verdict on an operator meaningless; raises UserError.
@@ -689,7 +695,7 @@ class Conformance:
             elif reason := getattr(report, _NOT_RUN, ""):
                 self._open_writer().append_not_run(NotRun(report.nodeid, reason))
         except UserError as error:
-            pytest.exit(str(error), returncode=2)
+            pytest.exit(visible(str(error)), returncode=2)
 
     def _write(self, record: Record) -> None:
         """Append a record; what is claimed of operators comes before the first of them."""
@@ -704,9 +710,9 @@ class Conformance:
     def _open_writer(self) -> ResultsWriter:
         if self._writer is None:
             path = results_file(self.settings.results)
-            if path.exists() and not self.settings.resume:
+            if not self.settings.resume:
                 # Kept once, for whoever meant to resume.
-                set_aside(path)
+                self._set_aside = set_aside(path)
             notes = _not_asked_for(self.settings, self._config) + self._kept
             self._writer = ResultsWriter(path, {**self._environment, "notes": notes})
         return self._writer
@@ -755,9 +761,11 @@ class Conformance:
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """A table at the end, and where the reports are."""
         for entry in self._stale:
-            terminalreporter.write_line(f"stale expectation: {entry}", red=True)
+            _tell(terminalreporter, f"stale expectation: {entry}", red=True)
         if self._claimless:
-            terminalreporter.write_line(f"no claims to compare with: {self._claimless}")
+            _tell(terminalreporter, f"no claims to compare with: {self._claimless}")
+        if self._set_aside:
+            _tell(terminalreporter, self._set_aside)
         if self._writer is None and not self._kept:
             return
         if self._writer is not None:
@@ -765,7 +773,7 @@ class Conformance:
         try:
             self._summarise(read_results([self.settings.results]), terminalreporter)
         except UserError as error:
-            terminalreporter.write_line(str(error), red=True)
+            _tell(terminalreporter, str(error), red=True)
             assert self._session is not None
             self._session.exitstatus = pytest.ExitCode.INTERRUPTED
 
@@ -774,22 +782,27 @@ class Conformance:
         made_with = {target: tools(self._environment, target) for target in self.settings.targets}
         if self.settings.update_baselines:
             for path in update_baselines(self._config.rootpath / BASELINES, results.records, made_with):
-                terminal.write_line(f"{path}")
+                _tell(terminal, f"{path}")
             return
         for jump in regressions(results.baselines, results.records, made_with):
-            terminal.write_line(f"headroom regression: {jump}", red=jump.same)
+            _tell(terminal, f"headroom regression: {jump}", red=jump.same)
             assert self._session is not None
             if jump.same and self._session.exitstatus == pytest.ExitCode.OK:
                 self._session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _summarise(self, results: Results, terminal: TerminalReporter) -> None:
-        terminal.section("VGF conformance")
         results.baselines = load_baselines(self._config.rootpath / BASELINES)
-        terminal.write_line(summary_table(results))
-        for path in write_reports(results, self.settings.results):
-            terminal.write_line(f"{path}")
+        # Whatever comes of printing: first what is kept.
+        reports = write_reports(results, self.settings.results)
+        terminal.section("VGF conformance")
+        _tell(terminal, summary_table(results))
+        _tell(terminal, "\n".join(map(str, reports)))
         self._judge_headrooms(results, terminal)
         if self.settings.update_expectations:
             versions = {key: str(value) for key, value in self._environment.get("versions", {}).items()}
             for path in update(self._config.rootpath / EXPECTATIONS, results.records, versions):
-                terminal.write_line(f"for review: {path}")
+                _tell(terminal, f"for review: {path}")
+
+
+def _tell(terminal: TerminalReporter, text: str, *, red: bool = False) -> None:
+    terminal.write_line(visible(text), red=red)

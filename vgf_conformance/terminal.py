@@ -2,12 +2,19 @@
 
 Names, ids, messages and file names come from files of strangers. Whatever is printed has its control
 characters written out (``\\x1b``), on any encoding of the terminal.
+
+Printing never decides what else a command does: once a reader has closed the pipe (``| head -1``), further
+text goes nowhere, and records, reports and the exit status are what they would have been.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from typing import TextIO
+
+from vgf_conformance.vocabulary import UserError
 
 #: What ``isprintable`` refuses, but a terminal shows as it should.
 _HARMLESS = {"\n", "\t"}
@@ -30,13 +37,25 @@ def one_line(text: str, limit: int = 500) -> str:
 
 
 def say(text: str = "") -> None:
-    """Print ``text`` to standard output, at once."""
-    _print(text, sys.stdout)
+    """Print ``text`` to standard output, at once; raises UserError where that cannot be written.
+
+    A closed pipe is no fault: nobody wants to read the rest.
+    """
+    try:
+        _print(text, sys.stdout)
+    except BrokenPipeError:
+        _discard(sys.stdout)
+    except OSError as error:
+        _discard(sys.stdout)
+        raise UserError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
 def warn(text: str) -> None:
-    """Print ``text`` to standard error, at once."""
-    _print(text, sys.stderr)
+    """Print ``text`` to standard error, at once, as far as it can be written."""
+    try:
+        _print(text, sys.stderr)
+    except OSError:
+        _discard(sys.stderr)
 
 
 def complain(text: str) -> None:
@@ -44,10 +63,25 @@ def complain(text: str) -> None:
     warn(f"vgf-conformance: {text}")
 
 
-def _print(text: str, stream: TextIO) -> None:
+def _print(text: str, stream: TextIO | None) -> None:
+    # None: the process was started without this stream.
+    if stream is None:
+        return
     encoding = stream.encoding or "utf-8"
     shown = visible(text).encode(encoding, "backslashreplace").decode(encoding)
     print(shown, file=stream, flush=True)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let all that is written to ``stream`` from now on go nowhere, what it still holds included.
+
+    Python would complain of that at its exit, with an exit status of its own.
+    """
+    # A stream without a descriptor holds nothing back.
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _escaped(letter: str) -> str:

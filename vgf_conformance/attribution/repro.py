@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vgf_conformance import files
 from vgf_conformance.attribution.bisect import Culprit
 from vgf_conformance.formats.arrays import npy
 from vgf_conformance.formats.scenario import write_scenario
@@ -31,12 +32,12 @@ and compare out/output*.npy with expected*.npy. bfloat16 is stored as uint16.
 def write_repro(culprit: Culprit, folder: Path, target: str, driver: str) -> Path:
     """Write the folder, and return it; files of an earlier run with these names are replaced."""
     write_scenario(folder, culprit.delegate.vgf, culprit.inputs)
-    (folder / "graph.tosa").write_bytes(culprit.delegate.tosa)
+    files.write(folder / "graph.tosa", culprit.delegate.tosa)
     for name, arrays in (("expected", culprit.expected), ("actual", culprit.actual)):
         for number, array in enumerate(arrays):
-            (folder / f"{name}{number}.npy").write_bytes(npy(np.asarray(array)))
+            files.write(folder / f"{name}{number}.npy", npy(np.asarray(array)))
     text = _README.format(
         operator=culprit.operator.name, message=culprit.message, target=target, driver=driver or "no driver"
     )
-    (folder / "README.txt").write_text(text, encoding="utf-8")
+    files.write(folder / "README.txt", text)
     return folder

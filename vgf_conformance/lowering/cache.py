@@ -20,6 +20,9 @@ from typing import Any
 
 import platformdirs
 
+from vgf_conformance import files
+from vgf_conformance.vocabulary import UserError
+
 _DIGEST = hashlib.sha256().digest_size
 
 #: The index of installed files, beside the entries.
@@ -90,16 +93,9 @@ class Cache:
     def _write(self, path: Path, content: bytes) -> bool:
         if not self._writable:
             return False
-        temporary = ""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            Path(temporary).replace(path)
-        except OSError as error:
-            if temporary:
-                Path(temporary).unlink(missing_ok=True)
+            files.write(path, content)
+        except UserError as error:
             self._writable = False
             warnings.warn(f"the artifact cache {self._folder} takes no more entries: {error}", stacklevel=3)
         return self._writable

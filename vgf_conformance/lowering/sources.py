@@ -7,14 +7,17 @@ remembered by its status (size, times, inode), as git does in its index: only wh
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from vgf_conformance import files
+from vgf_conformance.vocabulary import UserError
 
 #: Folders that hold nothing that is executed.
 _PASSED_OVER = {"__pycache__", "include", ".git"}
@@ -47,18 +50,9 @@ class SourceIndex:
 
     def save(self) -> None:
         """Write what was learned; a folder that cannot be written costs time on the next start, no more."""
-        if not self._changed:
-            return
-        temporary = ""
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=self._file.parent)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(self._known, file, separators=(",", ":"))
-            Path(temporary).replace(self._file)
-        except OSError:
-            if temporary:
-                Path(temporary).unlink(missing_ok=True)
+        if self._changed:
+            with contextlib.suppress(UserError):
+                files.write(self._file, json.dumps(self._known, separators=(",", ":")))
 
     def _of(self, entry: os.DirEntry[str]) -> str:
         found = entry.stat()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from vgf_conformance import files
 from vgf_conformance.packs.manifest import PackedCase
 from vgf_conformance.packs.pack import Pack
 from vgf_conformance.packs.run import run_cases
@@ -20,6 +21,8 @@ from vgf_conformance.targets.capabilities import platform
 from vgf_conformance.targets.environment import environment
 from vgf_conformance.targets.process import vulkan_target
 from vgf_conformance.targets.vulkan import DriverChoice
+from vgf_conformance.terminal import complain, say
+from vgf_conformance.untrusted import is_folder, kind_of
 from vgf_conformance.vocabulary import UserError, Verdict
 
 
@@ -43,7 +46,7 @@ def run_pack(
     described = {**environment([target], choice), "pack": described_pack(pack)}
     if shard:
         described["shard"] = str(shard)
-    print("\n".join([*header(described), pack.summary()]), flush=True)
+    say("\n".join([*header(described), pack.summary()]))
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as layers:
         opened = vulkan_target(target, platform(target, choice), Path(layers))
         try:
@@ -67,9 +70,9 @@ def run_on(
     for _ in recorded(pack, cases, target, results_file(folder), described, shard=shard, resume=resume):
         pass
     results = read_results([folder])
-    print(summary_table(results))
-    for path in write_reports(results, folder):
-        print(path)
+    reports = write_reports(results, folder)
+    say(summary_table(results))
+    say("\n".join(map(str, reports)))
     return all(record.verdict is Verdict.PASS for record in results.records)
 
 
@@ -102,12 +105,9 @@ def recorded(
 
 def make_folder(folder: Path) -> None:
     """Make a folder for results; raises UserError where that cannot be done."""
-    if folder.exists() and not folder.is_dir():
+    if not is_folder(folder) and kind_of(folder) is not None:
         raise UserError(f"{folder} is a file; name a folder for the results")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write results to {folder}: {error.strerror or error}") from error
+    files.make_folder(folder)
 
 
 def _done(pack: Pack, path: Path, *, resume: bool) -> set[str]:
@@ -115,14 +115,17 @@ def _done(pack: Pack, path: Path, *, resume: bool) -> set[str]:
 
     Raises UserError where they are of another pack.
     """
-    if not path.exists():
+    if kind_of(path) is None:
         return set()
     if not resume:
-        set_aside(path)
+        if said := set_aside(path):
+            complain(said)
         return set()
     results = read_results([path])
     if any(run.get("pack") != described_pack(pack) for run in results.runs):
-        raise UserError(f"{path} holds results of another pack, so they cannot be gone on with")
+        raise UserError(
+            f"{path} holds results of another pack, so the run cannot be resumed: name another folder"
+        )
     return {record.id for record in results.records}
 
 

@@ -204,18 +204,16 @@ class Reducer:
         configuration = failure.configuration
         text = _description(best, failure)
         try:
-            files = write_case(output, best, configuration.profile.name, configuration.scheme, text)
+            written = write_case(output, best, configuration.profile.name, configuration.scheme, text)
         except NotWritable as error:
             raise UserError(f"{failure.subject.file}: cannot be written as a case file: {error}") from error
-        except OSError as error:
-            raise UserError(f"{output}: cannot be written: {error.strerror}") from error
         seen = symptom(evaluate_file(output, configuration, Evaluator(self._targets, None)))
         if seen != symptom(failure.record):
             raise UserError(
                 f"{output}: does not fail in the same way when it is checked afresh: {seen} instead of "
                 f"{symptom(failure.record)}; it is left for you to look at"
             )
-        return files
+        return written
 
 
 def first_failure(user: UserModel, options: Options, evaluator: Evaluator) -> Failure | None:

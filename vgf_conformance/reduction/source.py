@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from vgf_conformance import files
 from vgf_conformance.lowering.program import Ref, Step
 from vgf_conformance.reduction.candidate import Candidate, Values
 from vgf_conformance.reduction.trace import GETITEM, Unit
@@ -36,15 +37,15 @@ class NotWritable(Exception):
 def write_case(path: Path, candidate: Candidate, profile: str, scheme: str, description: str) -> list[Path]:
     """Write ``candidate`` to ``path``, and the .npz beside it where one is needed; the files written.
 
-    Raises NotWritable, and OSError.
+    Raises NotWritable, and UserError where the disk refuses.
     """
     arrays = _Arrays()
     text = _source(candidate, profile, scheme, description, arrays)
-    path.write_text(text, encoding="utf-8")
+    files.write(path, text)
     if not arrays.stored:
         return [path]
     beside = path.with_suffix(".npz")
-    with beside.open("wb") as file:
+    with files.replacing(beside) as file:
         np.savez(file, **arrays.stored)
     return [path, beside]
 

@@ -118,8 +118,11 @@ class Trial:
         path = self.folder / f"candidate{self._number}.py"
         try:
             write_case(path, candidate, self.configuration.profile.name, self.configuration.scheme, "Tried.")
+        except NotWritable:
+            return None
+        try:
             record = evaluate_file(path, self.configuration, self.evaluator)
-        except (NotWritable, UserError):
+        except UserError:
             return None
         if record.finding is not Finding.INPUT:
             self.lowered += 1

@@ -12,6 +12,7 @@ from tabulate import tabulate
 
 from vgf_conformance.report.failure import first_wrong_text
 from vgf_conformance.results.record import SCHEMA_VERSION, Comparison, Record
+from vgf_conformance.terminal import complain, say, warn
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 _HEADERS = (
@@ -37,13 +38,13 @@ def print_json(records: Iterable[Record]) -> list[Record]:
                 summary = (
                     f"{record.file} {record.profile} {record.scheme} {record.target} {record.verdict.value}"
                 )
-                print(summary, file=sys.stderr)
+                warn(summary)
                 if record.finding is Finding.INPUT:
-                    print(f"vgf-conformance: {record.message}", file=sys.stderr)
+                    complain(record.message)
     finally:
         # An interrupted run loses nothing that it found.
         documents = [record.to_json() for record in found]
-        print(json.dumps({"schema": SCHEMA_VERSION, "records": documents}, indent=1))
+        say(json.dumps({"schema": SCHEMA_VERSION, "records": documents}, indent=1))
     return found
 
 
@@ -55,10 +56,10 @@ def print_tables(records: Iterable[Record]) -> list[Record]:
         found += members
         bad = [record for record in members if record.finding is Finding.INPUT and not record.profile]
         for record in bad:
-            print(f"vgf-conformance: {record.message}", file=sys.stderr)
+            complain(record.message)
         run = [record for record in members if record not in bad]
         if run:
-            print(_file_report(run), flush=True)
+            say(_file_report(run))
     return found
 
 

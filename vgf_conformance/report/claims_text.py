@@ -156,7 +156,8 @@ def _uncovered(coverage: Coverage) -> str:
         parts.append("No record in this run, though the suites have cases of them:")
         parts.append(
             "\n".join(
-                f"- {kind}: " + markdown.inline(", ".join(claim.operator for claim in found), 20_000)
+                f"{markdown.item(kind)}: "
+                + markdown.inline(", ".join(claim.operator for claim in found), 20_000)
                 for kind, found in others.items()
             )
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from vgf_conformance import files
 from vgf_conformance.report.html import html_report
 from vgf_conformance.report.junit import junit_report
 from vgf_conformance.report.matrix import matrix_report
 from vgf_conformance.report.sensitivity import has_sensitivity, sensitivity_report
 from vgf_conformance.report.tolerance import tolerance_report
 from vgf_conformance.results.merge import Results
-from vgf_conformance.vocabulary import UserError
 
 REPORTS: dict[str, Callable[[Results], str]] = {
     "matrix.md": matrix_report,
@@ -24,18 +24,13 @@ REPORTS: dict[str, Callable[[Results], str]] = {
 def write_reports(results: Results, folder: Path) -> list[Path]:
     """Write every report into ``folder`` and return their paths; sensitivity.md where it was measured.
 
-    Takes any record: what is missing is left blank, and what is too long is cut. Raises
-    UserError where the folder cannot be written.
+    Takes any record: what is missing is left blank, what is too long is cut, and what a reader's terminal
+    would act on is written out. Each report replaces an earlier one when it is whole. Raises UserError where
+    the folder cannot be written.
     """
     paths = []
     measured = {"sensitivity.md": sensitivity_report} if has_sensitivity(results) else {}
     for name, report in {**REPORTS, **measured}.items():
-        path = folder / name
-        content = report(results).encode("utf-8", "replace")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        except OSError as error:
-            raise UserError(f"cannot write the report {path}: {error.strerror or error}") from error
-        paths.append(path)
+        files.write(folder / name, report(results))
+        paths.append(folder / name)
     return paths

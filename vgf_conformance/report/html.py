@@ -21,6 +21,7 @@ from vgf_conformance.report.tally import (
 )
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Comparison, Record
+from vgf_conformance.terminal import visible
 
 #: What the page knows of a record, in the order of its rows.
 FIELDS = [
@@ -42,7 +43,7 @@ def html_report(results: Results) -> str:
 
 def _page(results: Results) -> dict[str, Any]:
     pool = _Pool()
-    return {
+    shown = {
         "started": started(results),
         "duration": timespan(duration(results)),
         "environment": environment(results),
@@ -50,6 +51,9 @@ def _page(results: Results) -> dict[str, Any]:
         "claims": _claims(Coverage.of(results)),
         "tosa": tosa_coverage(emitted(results.records)),
         "columns": columns(results.records),
+    }
+    return {
+        **_visible(shown),
         "edges": HISTOGRAM_EDGES,
         "fields": FIELDS,
         "rows": [_row(record, pool) for record in results.records],
@@ -101,18 +105,31 @@ class _Pool:
 
 
 def _row(record: Record, pool: _Pool) -> list[int]:
-    values = {
-        **record.to_json(),
-        "name": record.name,
-        "file": record.suite_file,
-        "claims": observed_kinds(record),
-        "message": clipped(record.message, 4000),
-        "log": clipped(record.log, 8000),
-        "repro": record.repro.replace(record.id, "\0"),
-        "comparisons": [pool.place(_comparison(item)) for item in record.comparisons],
-        "seconds": {stage: _rounded(value) for stage, value in record.seconds.items()},
-    }
+    values = _visible(
+        {
+            **record.to_json(),
+            "name": record.name,
+            "file": record.suite_file,
+            "claims": observed_kinds(record),
+            "message": clipped(record.message, 4000),
+            "log": clipped(record.log, 8000),
+            "comparisons": [_comparison(item) for item in record.comparisons],
+            "seconds": {stage: _rounded(value) for stage, value in record.seconds.items()},
+        }
+    )
+    # The page puts the id back: most ids are in the command as they are.
+    values["repro"] = values["repro"].replace(values["id"], "\0")
+    values["comparisons"] = [pool.place(item) for item in values["comparisons"]]
     return [pool.place(values[name]) for name in FIELDS]
+
+
+def _visible(value: Any) -> Any:
+    """``value`` with every text in it, names too, made visible: browsers reorder what they show as well."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(name): _visible(item) for name, item in value.items()}
+    return [_visible(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 #: Metrics that the page does not show.

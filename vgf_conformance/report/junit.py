@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
@@ -20,16 +19,16 @@ from vgf_conformance.report.tally import (
 )
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import NotRun, Record
+from vgf_conformance.terminal import visible
 from vgf_conformance.vocabulary import Verdict
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ERRORS = (Verdict.CRASH, Verdict.TIMEOUT, Verdict.ERROR)
 
 
 def junit_report(results: Results) -> str:
     """JUnit XML: one suite; expected failures are skipped, as pytest writes an xfail."""
     suite = TestSuite("vgf-conformance")
-    suite.timestamp = started(results)
+    suite.timestamp = _xml(started(results))
     for name, value in environment(results).items():
         suite.add_property(_xml(name), _xml(value))
     suite.add_testcases([_testcase(record) for record in results.records])
@@ -76,5 +75,5 @@ def _details(record: Record) -> str:
 
 
 def _xml(text: str) -> str:
-    """Text without the characters that XML cannot hold."""
-    return _NOT_XML.sub("\ufffd", text)
+    """Text with every character written out that XML cannot hold or a reader would not see."""
+    return visible(clipped(text, 20_000))

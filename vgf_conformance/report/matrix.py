@@ -44,7 +44,7 @@ def matrix_report(results: Results) -> str:
         ("Unexpected verdicts", _unexpected(records)),
         ("Expected failures", _expected(records)),
         ("Failures by stage", _stages(records)),
-        ("Not run, and other notes", "\n".join(f"- {markdown.inline(note)}" for note in notes(results))),
+        ("Not run, and other notes", "\n".join(map(markdown.item, notes(results)))),
     )
 
 
@@ -98,7 +98,7 @@ def _unexpected(records: list[Record]) -> str:
     if not found:
         return "None."
     return "\n".join(
-        f"- {markdown.inline(record.id)}: **{outcome(record)}**\n\n"
+        f"{markdown.item(record.id)}: **{outcome(record)}**\n\n"
         + markdown.code("\n".join(filter(None, (explanation(record), f"again: {record.repro}"))))
         for record in found
     )

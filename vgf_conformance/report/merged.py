@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,8 @@ from vgf_conformance.report.summary import summary_table
 from vgf_conformance.results.merge import Results, merge
 from vgf_conformance.results.shards import Gaps, gaps, shards_of
 from vgf_conformance.results.store import FILE_NAME, read_results, results_file, write_results
+from vgf_conformance.terminal import complain, say
+from vgf_conformance.untrusted import FILE, kind_of
 from vgf_conformance.vocabulary import UserError
 
 
@@ -21,20 +22,26 @@ def merge_files(paths: Sequence[Path], folder: Path) -> bool:
     where results cannot be read or written, or would be written over what is read.
     """
     target = folder / FILE_NAME
-    if any(results_file(path).resolve() == target.resolve() for path in paths):
+    if any(_same(results_file(path), target) for path in paths):
         raise UserError(f"{target} is one of the results to merge: name another folder")
     parts = [read_results([path]) for path in paths]
     joined = merge(parts)
     for warning in (text for part in parts for text in part.warnings):
-        print(f"vgf-conformance: {warning}", file=sys.stderr)
-    write_results(target, parts)
+        complain(warning)
+    if said := write_results(target, parts):
+        complain(said)
     joined.warnings = []
-    print(summary_table(joined))
-    for path in (target, *write_reports(joined, folder)):
-        print(path)
+    reports = write_reports(joined, folder)
     found = gaps(parts, joined)
-    print("\n".join([*_devices(joined), *found.lines(shards_of(joined)), _summary(joined, found)]))
+    say(summary_table(joined))
+    say("\n".join(map(str, (target, *reports))))
+    say("\n".join([*_devices(joined), *found.lines(shards_of(joined)), _summary(joined, found)]))
     return not found.any and not any(record.unexpected for record in joined.records)
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Whether both name one regular file; what else there is refuses to be read."""
+    return kind_of(path) == kind_of(other) == FILE and path.samefile(other)
 
 
 def _summary(joined: Results, found: Gaps) -> str:

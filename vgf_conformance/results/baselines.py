@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vgf_conformance import files
+from vgf_conformance.formats import schema
 from vgf_conformance.results.record import Record
+from vgf_conformance.untrusted import read_json
 from vgf_conformance.vocabulary import UserError
 
 _RATIO = 1.5
@@ -112,22 +115,16 @@ def update_baselines(
             "made_with": dict(tools),
             "headroom": {key: float(f"{share:.4g}") for key, share in sorted(headroom.items())},
         }
-        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{target}.json"
-        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        files.write(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
         paths.append(path)
     return paths
 
 
 def _read(path: Path) -> Baseline:
-    try:
-        document: Any = json.loads(path.read_text("utf-8"))
-        baseline = Baseline(document["target"], document["made_with"], document["headroom"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    document = read_json(path)
+    if refusal := schema.refusal(document, __package__, "baseline.json"):
         raise UserError(
-            f"{path}: not a baseline of headrooms ({type(error).__name__}: {error}); "
-            "make it again with --update-baselines"
-        ) from error
-    if not all(isinstance(share, (int, float)) for share in baseline.headroom.values()):
-        raise UserError(f"{path}: headroom holds something that is not a number")
-    return baseline
+            f"{path}: not a baseline of headrooms ({refusal}); make it again with --update-baselines"
+        )
+    return Baseline(document["target"], document["made_with"], document["headroom"])

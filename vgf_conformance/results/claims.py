@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vgf_conformance.formats import toml
+from vgf_conformance.untrusted import read_toml
 from vgf_conformance.vocabulary import UserError
 
 #: The element type that each quantisation mode is claimed under. For int4 weights it is that of the
@@ -152,10 +152,9 @@ def load_reasons(path: Path) -> dict[Computation, str]:
     """
     if not path.exists():
         return {}
-    try:
-        entries = toml.parse(path.read_bytes()).get("uncovered", [])
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path.name}: {error}") from error
+    entries = read_toml(path).get("uncovered", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise UserError(f"{path}: uncovered has to be an array of tables, [[uncovered]]")
     reasons: dict[Computation, str] = {}
     for number, entry in enumerate(entries, 1):
         where = f"{path.name}, entry {number}"
@@ -176,9 +175,9 @@ def _computations(entry: Mapping[str, Any], where: str) -> list[Computation]:
             f"{where}: {', '.join(sorted(wrong))}: "
             f"an entry has the texts {', '.join(texts)} and a list of operators"
         )
-    if not entry["reason"] or not entry["operators"] or not isinstance(entry["operators"], list):
+    operators = entry["operators"]
+    if not entry["reason"] or not operators or not isinstance(operators, list):
         raise UserError(f"{where}: the reason and the list of operators may not be empty")
-    return [
-        Computation(operator, entry["profile"], entry["dtype"], entry["mode"])
-        for operator in entry["operators"]
-    ]
+    if not all(isinstance(operator, str) for operator in operators):
+        raise UserError(f"{where}: operators has to be a list of names")
+    return [Computation(operator, entry["profile"], entry["dtype"], entry["mode"]) for operator in operators]

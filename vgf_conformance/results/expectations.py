@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from vgf_conformance.formats import toml
+from vgf_conformance import files
 from vgf_conformance.results.record import Record
+from vgf_conformance.untrusted import read_text, read_toml
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
 REVIEW = "REVIEW: "
@@ -218,13 +219,12 @@ def update(folder: Path, records: Iterable[Record], versions: Mapping[str, str])
 
 
 def _read(path: Path) -> list[Expectation]:
-    try:
-        document = toml.parse(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot read expectations from {path}: {error}") from error
+    document = read_toml(path)
     tables = document.pop("expectation", [])
     if document or not isinstance(tables, list):
         raise UserError(f"{path}: only [[expectation]] tables belong here, not {', '.join(document)}")
+    if not all(isinstance(table, dict) for table in tables):
+        raise UserError(f"{path}: expectation has to be an array of tables, [[expectation]]")
     return [_entry(table, f"{path.name}, entry {number}", path) for number, table in enumerate(tables, 1)]
 
 
@@ -363,7 +363,7 @@ def _write(folder: Path, entries: list[Expectation]) -> list[Path]:
     by_path = _grouped(entries, lambda entry: folder / _file_name(entry))
     changed = []
     for path in sorted({*folder.glob("*.toml"), *by_path}):
-        old = path.read_text("utf-8") if path.exists() else None
+        old = read_text(path) if path.exists() else None
         if path not in by_path:
             path.unlink()
         else:
@@ -371,7 +371,7 @@ def _write(folder: Path, entries: list[Expectation]) -> list[Path]:
             new = _HEADER + tomli_w.dumps({"expectation": list(tables)})
             if new == old:
                 continue
-            path.write_text(new, "utf-8", errors="replace")
+            files.write(path, new)
         changed.append(path)
     return changed
 

@@ -264,7 +264,7 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON values; NaN and infinities become strings."""
-        document: dict[str, Any] = _plain(dataclasses.asdict(self))
+        document: dict[str, Any] = plain(dataclasses.asdict(self))
         return {"type": "case", **document}
 
     @classmethod
@@ -311,16 +311,19 @@ def _metrics(document: dict[str, Any]) -> Metrics:
     return Metrics(**values)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """``value`` as JSON takes it: no numpy scalars, enums or tuples, no NaN, nothing that is no text."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "item"):  # a numpy scalar
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    return getattr(value, "value", value)
+    value = getattr(value, "value", value)
+    # What a worker wrote and was no UTF-8 has halves of surrogate pairs, which no encoding takes.
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _number(value: Any) -> Any:
