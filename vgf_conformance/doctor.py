@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,8 +25,9 @@ from typing import Any
 import numpy as np
 from tabulate import tabulate
 
+from vgf_conformance.formats.convert import find_converter
 from vgf_conformance.formats.delegate import Delegate, Port
-from vgf_conformance.launch import python_command, python_environment
+from vgf_conformance.launch import import_command, python_command, python_environment
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.targets.process import emulation_target, reference_target
@@ -225,7 +225,9 @@ def _check_converter() -> Check:
     """Launch the model converter that executorch would launch."""
     subject = "model converter"
     advice = _pip(_requirement("ai-ml-sdk-model-converter"))
-    program = _converter()
+    if os.environ.get("MODEL_CONVERTER_PATH"):
+        advice = "unset MODEL_CONVERTER_PATH, or name a model converter that works here"
+    program = find_converter()
     if program is None:
         return Check(subject, False, "model-converter is not on PATH", advice)
     answer = _launch([program, "--version"])
@@ -235,18 +237,9 @@ def _check_converter() -> Check:
     return Check(subject, True, f"{version[0] if version else 'starts'} ({program})")
 
 
-def _converter() -> str | None:
-    named = os.environ.get("MODEL_CONVERTER_PATH")
-    if named and os.access(named, os.X_OK):
-        return named
-    # The environment's own programs count even where it is not activated.
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)))
-    return shutil.which("model-converter", path=path) or shutil.which("model_converter", path=path)
-
-
 def _check_import() -> Check:
     """Import what lowers: a package of the right version may still be broken."""
-    answer = _launch([sys.executable, "-c", "import executorch.backends.arm.vgf"])
+    answer = _launch(import_command("executorch.backends.arm.vgf"))
     if isinstance(answer, str):
         return Check("lowering stack", False, answer, _pip(*map(_requirement, LOWERING_PINS)))
     return Check("lowering stack", True, "torch and executorch's VGF backend import")

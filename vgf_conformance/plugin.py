@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from _pytest.terminal import TerminalReporter
 
+from vgf_conformance.options import seconds, seed, some_text
 from vgf_conformance.quiet import quiet
 from vgf_conformance.report import summary_table, write_reports
 from vgf_conformance.results.baselines import load_baselines, regressions, tools, update_baselines
@@ -29,6 +30,7 @@ from vgf_conformance.results.store import ResultsWriter, read_results, results_f
 from vgf_conformance.targets.isolation import Isolation, of_the_driver
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice, choose_driver
+from vgf_conformance.terminal import visible
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     PROGRAM_TARGET,
@@ -40,7 +42,6 @@ from vgf_conformance.vocabulary import (
     UserError,
     known_scheme,
     known_target,
-    positive_seconds,
 )
 
 SUITES = "suites"
@@ -89,7 +90,7 @@ class Settings:
             choice=DriverChoice(
                 config.getoption("--driver"),
                 config.getoption("--layers"),
-                config.getoption("--expect-driver"),
+                config.getoption("--expect-driver") or "",
                 config.getoption("--validation"),
             ),
             runtime=RuntimeChoice.of(
@@ -148,7 +149,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         f"{' and '.join(DEFAULT_TARGETS)})",
     )
     group.addoption("--tier", choices=TIERS, default="smoke", help="how much to run (default: smoke)")
-    group.addoption("--driver", help="Vulkan driver: a name or an ICD manifest (default: lavapipe)")
+    group.addoption(
+        "--driver", type=some_text, help="Vulkan driver: a name or an ICD manifest (default: lavapipe)"
+    )
     group.addoption(
         "--layers",
         choices=LAYER_CHOICES,
@@ -159,7 +162,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--expect-driver",
         metavar="TEXT",
-        default="",
+        type=some_text,
         help="run nothing unless the device's or driver's name contains this",
     )
     group.addoption(
@@ -170,27 +173,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--runtime-library",
         metavar="FILE",
+        type=some_text,
         help="of the target runtime: a library that registers the VGF backend, loaded before the installed "
         "executorch's runtime (default: VGF_CONFORMANCE_RUNTIME_LIBRARY)",
     )
     group.addoption(
         "--executor-runner",
         metavar="FILE",
+        type=some_text,
         help="of the target runtime: execute programs with this stand-alone executor_runner instead",
     )
-    group.addoption("--seed", type=int, default=0, help="seed behind inputs and weights (default: 0)")
+    group.addoption("--seed", type=seed, default=0, help="seed behind inputs and weights (default: 0)")
     group.addoption(
         "--time-limit",
-        type=positive_seconds,
+        type=seconds,
         default=120.0,
         metavar="SECONDS",
         help="for one delegate call (default: 120)",
     )
     group.addoption(
-        "--shard", metavar="I/N", help="only this part of the run, as 1/4: see vgf-conformance merge"
+        "--shard",
+        metavar="I/N",
+        type=some_text,
+        help="only this part of the run, as 1/4: see vgf-conformance merge",
     )
     group.addoption(
         "--results",
+        type=some_text,
         default="reports/latest",
         metavar="DIR",
         help="where records and reports go (default: reports/latest)",
@@ -224,7 +233,7 @@ def pytest_configure(config: pytest.Config) -> None:
         uncovered = load_reasons(config.rootpath / UNCOVERED)
         done = _done(config, settings, expectations)
     except UserError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(visible(str(error))) from error
     conformance = Conformance(config, settings, expectations, uncovered, done)
     config.stash[_CONFORMANCE] = conformance
     config.pluginmanager.register(conformance, "vgf-conformance-run")
@@ -252,7 +261,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         try:
             choose_driver(config.getoption("--driver"))
         except UserError as error:
-            raise pytest.UsageError(str(error)) from error
+            raise pytest.UsageError(visible(str(error))) from error
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
@@ -460,7 +469,7 @@ class Conformance:
                 self.settings.targets, self.settings.choice, self.settings.runtime
             )
         except UserError as error:
-            raise pytest.UsageError(str(error)) from error
+            raise pytest.UsageError(visible(str(error))) from error
         self._environment["hostname"] = platform.node()
         self._environment["options"] = shlex.join(self._config.invocation_params.args)
         self._environment["seed"] = self.settings.seed
