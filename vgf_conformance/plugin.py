@@ -31,6 +31,7 @@ from vgf_conformance.targets.isolation import Isolation, of_the_driver
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice, choose_driver
 from vgf_conformance.terminal import visible
+from vgf_conformance.untrusted import is_folder, kind_of
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     PROGRAM_TARGET,
@@ -109,7 +110,7 @@ class Settings:
 
 def _results_folder(text: str) -> Path:
     folder = Path(text)
-    if folder.exists() and not folder.is_dir():
+    if kind_of(folder) and not is_folder(folder):
         raise UserError(f"--results {text} is a file; name a folder")
     return folder
 
