@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import datetime
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vgf_conformance import __version__, files
+from vgf_conformance.launch import leave_working_directory
+from vgf_conformance.options import Parser, seconds, seed, some_path, some_text
 from vgf_conformance.quiet import quiet
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
@@ -32,11 +35,12 @@ from vgf_conformance.vocabulary import (
     Verdict,
     known_scheme,
     known_target,
-    positive_seconds,
 )
 
 if TYPE_CHECKING:
     from vgf_conformance.results.record import Record
+
+    _Commands = argparse._SubParsersAction[Parser]
 
 #: Bytes that a .pte may have: it is read into memory.
 _PROGRAM_LIMIT = 4 << 30
@@ -48,6 +52,7 @@ EXIT_INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 pass, 1 fail, 2 bad input or usage."""
+    leave_working_directory()
     parsed = _parser().parse_args(arguments)
     # A terminated run ends like an interrupted one: what it found so far is printed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -60,6 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         complain(str(error))
         return EXIT_BAD_INPUT
+    except (OSError, MemoryError, RecursionError) as error:
+        complain(_last_word(error))
+        return EXIT_BAD_INPUT
 
 
 def _cache(parsed: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
@@ -70,8 +78,18 @@ def _cache(parsed: argparse.Namespace) -> contextlib.AbstractContextManager[None
     return empty_cache()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _last_word(error: OSError | MemoryError | RecursionError) -> str:
+    """What to say of an error that nothing nearer to its cause has put into words."""
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this: {str(error) or 'free some, or give less at once'}"
+    if isinstance(error, RecursionError):
+        return "what was given is nested too deeply to be worked on (or else this is a fault of the harness)"
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{os.fsdecode(error.filename)}: {reason}" if error.filename is not None else reason
+
+
+def _parser() -> Parser:
+    parser = Parser(
         prog="vgf-conformance",
         description="Says which PyTorch operators and models work on ExecuTorch's Arm VGF backend, how "
         "accurately, and whose fault a wrong number is.",
@@ -94,13 +112,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_doctor(commands: _Commands) -> None:
     doctor = commands.add_parser("doctor", help="what this machine has, what is missing, what to do")
     doctor.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
     doctor.set_defaults(command=_doctor)
 
 
-def _add_capabilities(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_capabilities(commands: _Commands) -> None:
     capabilities = commands.add_parser(
         "capabilities",
         help="what a Vulkan driver says of itself",
@@ -113,7 +131,7 @@ def _add_capabilities(commands: argparse._SubParsersAction[argparse.ArgumentPars
     capabilities.set_defaults(command=_capabilities)
 
 
-def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_check(commands: _Commands) -> None:
     check = commands.add_parser(
         "check",
         help="lower, run and judge your own models",
@@ -122,7 +140,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog="A model file defines model() -> nn.Module and inputs() -> tuple; optionally profiles, "
         "scheme, calibration(), samples(), dynamic_shapes(), configure_quantizer(quantizer).",
     )
-    check.add_argument("files", nargs="+", metavar="FILE.py")
+    check.add_argument("files", nargs="+", type=some_text, metavar="FILE.py")
     check.add_argument(
         "--profile",
         action="append",
@@ -153,11 +171,13 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.set_defaults(command=_check)
 
 
-def _add_driver(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--driver", help="Vulkan driver: a name or an ICD manifest (default: lavapipe)")
+def _add_driver(command: Parser) -> None:
+    command.add_argument(
+        "--driver", type=some_text, help="Vulkan driver: a name or an ICD manifest (default: lavapipe)"
+    )
 
 
-def _add_layers(command: argparse.ArgumentParser) -> None:
+def _add_layers(command: Parser) -> None:
     command.add_argument(
         "--layers",
         choices=LAYER_CHOICES,
@@ -168,12 +188,12 @@ def _add_layers(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--expect-driver",
         metavar="TEXT",
-        default="",
+        type=some_text,
         help="end with exit status 2 unless the device's or driver's name contains this",
     )
 
 
-def _add_validation(command: argparse.ArgumentParser) -> None:
+def _add_validation(command: Parser) -> None:
     command.add_argument(
         "--validation",
         action="store_true",
@@ -181,16 +201,18 @@ def _add_validation(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_runtime(command: argparse.ArgumentParser) -> None:
+def _add_runtime(command: Parser) -> None:
     command.add_argument(
         "--runtime-library",
         metavar="FILE",
+        type=some_text,
         help="of the target runtime: a library that registers the VGF backend, loaded before the installed "
         "executorch's runtime (default: VGF_CONFORMANCE_RUNTIME_LIBRARY)",
     )
     command.add_argument(
         "--executor-runner",
         metavar="FILE",
+        type=some_text,
         help="of the target runtime: execute programs with this stand-alone executor_runner instead",
     )
 
@@ -199,7 +221,7 @@ def _runtime_choice(parsed: argparse.Namespace, targets: Sequence[str]) -> Runti
     return RuntimeChoice.of(parsed.runtime_library, parsed.executor_runner, targets)
 
 
-def _add_pack_target(command: argparse.ArgumentParser) -> None:
+def _add_pack_target(command: Parser) -> None:
     command.add_argument(
         "--target",
         choices=VGF_TARGETS,
@@ -212,24 +234,24 @@ def _add_pack_target(command: argparse.ArgumentParser) -> None:
 
 def _driver_choice(parsed: argparse.Namespace) -> DriverChoice:
     return DriverChoice(
-        parsed.driver, parsed.layers, parsed.expect_driver, getattr(parsed, "validation", False)
+        parsed.driver, parsed.layers, parsed.expect_driver or "", getattr(parsed, "validation", False)
     )
 
 
-def _add_driver_and_seed(command: argparse.ArgumentParser) -> None:
+def _add_driver_and_seed(command: Parser) -> None:
     _add_driver(command)
     command.add_argument(
-        "--seed", type=int, default=0, help="seed behind the file's random numbers (default: 0)"
+        "--seed", type=seed, default=0, help="seed behind the file's random numbers (default: 0)"
     )
 
 
-def _add_timeout(command: argparse.ArgumentParser) -> None:
+def _add_timeout(command: Parser) -> None:
     command.add_argument(
-        "--timeout", type=positive_seconds, default=120.0, help="seconds for one delegate call (default: 120)"
+        "--timeout", type=seconds, default=120.0, help="seconds for one delegate call (default: 120)"
     )
 
 
-def _add_no_cache(command: argparse.ArgumentParser) -> None:
+def _add_no_cache(command: Parser) -> None:
     command.add_argument(
         "--no-cache",
         action="store_true",
@@ -237,7 +259,7 @@ def _add_no_cache(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_bisect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_bisect(commands: _Commands) -> None:
     bisect = commands.add_parser(
         "bisect",
         help="name the first wrong operator of a model",
@@ -247,17 +269,19 @@ def _add_bisect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "1 one is named, 2 bad input.",
         epilog="FILE is as for check.",
     )
-    bisect.add_argument("file", metavar="FILE.py")
-    bisect.add_argument("--profile", default="FP", help="TOSA profile (default: FP)")
+    bisect.add_argument("file", type=some_text, metavar="FILE.py")
+    bisect.add_argument("--profile", type=some_text, default="FP", help="TOSA profile (default: FP)")
     bisect.add_argument(
-        "--scheme", help=f"quantisation scheme: {', '.join(SCHEMES)} (default: the file's for the profile)"
+        "--scheme",
+        type=some_text,
+        help=f"quantisation scheme: {', '.join(SCHEMES)} (default: the file's for the profile)",
     )
     _add_driver_and_seed(bisect)
     bisect.add_argument(
         "-o",
         "--output",
         metavar="DIR",
-        type=Path,
+        type=some_path,
         default=Path("bisect"),
         help="where the folder that shows the operator goes (default: bisect)",
     )
@@ -265,7 +289,7 @@ def _add_bisect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     bisect.set_defaults(command=_bisect)
 
 
-def _add_reduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_reduce(commands: _Commands) -> None:
     reduce = commands.add_parser(
         "reduce",
         help="shrink a failing model to a few operators and small inputs",
@@ -274,22 +298,26 @@ def _add_reduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "standard error. Exit status: 0 nothing fails, 1 a failure was reduced, 2 bad input.",
         epilog="FILE is as for check, and so is what is written.",
     )
-    reduce.add_argument("file", metavar="FILE.py")
+    reduce.add_argument("file", type=some_text, metavar="FILE.py")
     reduce.add_argument(
-        "--profile", help="TOSA profile (default: the first of the file's, or of all three, that fails)"
+        "--profile",
+        type=some_text,
+        help="TOSA profile (default: the first of the file's, or of all three, that fails)",
     )
     reduce.add_argument(
-        "--scheme", help=f"quantisation scheme: {', '.join(SCHEMES)} (default: the file's for the profile)"
+        "--scheme",
+        type=some_text,
+        help=f"quantisation scheme: {', '.join(SCHEMES)} (default: the file's for the profile)",
     )
     reduce.add_argument(
-        "--target", help=f"where to run: {', '.join(TARGETS)} (default: the first that fails)"
+        "--target", type=some_text, help=f"where to run: {', '.join(TARGETS)} (default: the first that fails)"
     )
     _add_driver_and_seed(reduce)
     _add_runtime(reduce)
     _add_timeout(reduce)
     reduce.add_argument(
         "--budget",
-        type=positive_seconds,
+        type=seconds,
         default=600.0,
         help="seconds after which the smallest failure so far is written (default: 600)",
     )
@@ -297,32 +325,32 @@ def _add_reduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-o",
         "--output",
         metavar="OUT.py",
-        type=Path,
+        type=some_path,
         help="the file to write (default: FILE_reduced.py in the working directory)",
     )
     _add_no_cache(reduce)
     reduce.set_defaults(command=_reduce)
 
 
-def _add_extract(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_extract(commands: _Commands) -> None:
     extract = commands.add_parser("extract", help="write each delegate's VGF out of a .pte program")
-    extract.add_argument("program", metavar="MODEL.pte", type=Path)
-    extract.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    extract.add_argument("program", metavar="MODEL.pte", type=some_path)
+    extract.add_argument("-o", "--output", metavar="DIR", type=some_path, required=True)
     extract.set_defaults(command=_extract)
 
 
-def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_report(commands: _Commands) -> None:
     report = commands.add_parser(
         "report", help="make matrix.md, tolerance.md, junit.xml and report.html from results"
     )
     report.add_argument(
-        "results", nargs="+", metavar="RESULTS", type=Path, help="results.jsonl, or a folder with one"
+        "results", nargs="+", metavar="RESULTS", type=some_path, help="results.jsonl, or a folder with one"
     )
-    report.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    report.add_argument("-o", "--output", metavar="DIR", type=some_path, required=True)
     report.set_defaults(command=_report)
 
 
-def _add_merge(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_merge(commands: _Commands) -> None:
     merge = commands.add_parser(
         "merge",
         help="join the results of shards, and say what is missing",
@@ -331,13 +359,13 @@ def _add_merge(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "and nothing fails unexpectedly, 1 otherwise, 2 bad input.",
     )
     merge.add_argument(
-        "results", nargs="+", metavar="RESULTS", type=Path, help="results.jsonl, or a folder with one"
+        "results", nargs="+", metavar="RESULTS", type=some_path, help="results.jsonl, or a folder with one"
     )
-    merge.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    merge.add_argument("-o", "--output", metavar="DIR", type=some_path, required=True)
     merge.set_defaults(command=_merge)
 
 
-def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_compare(commands: _Commands) -> None:
     compare = commands.add_parser(
         "compare",
         help="what changed from one run to the next, or how two drivers differ",
@@ -346,13 +374,15 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "submissions how far outputs are apart. Exit status: 0 nothing is worse (drivers: same verdicts), 1 "
         "otherwise, 2 bad input.",
     )
-    compare.add_argument("old", metavar="OLD", type=Path, help="results, or a submission")
-    compare.add_argument("new", metavar="NEW", type=Path, help="results, or a submission")
-    compare.add_argument("-o", "--output", metavar="FILE.md", type=Path, help="write the comparison here too")
+    compare.add_argument("old", metavar="OLD", type=some_path, help="results, or a submission")
+    compare.add_argument("new", metavar="NEW", type=some_path, help="results, or a submission")
+    compare.add_argument(
+        "-o", "--output", metavar="FILE.md", type=some_path, help="write the comparison here too"
+    )
     compare.set_defaults(command=_compare)
 
 
-def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_pack(commands: _Commands) -> None:
     pack = commands.add_parser(
         "pack",
         help="golden packs: frozen cases that run without PyTorch",
@@ -361,9 +391,9 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     actions = pack.add_subparsers(required=True, metavar="ACTION")
     build = actions.add_parser("build", help="make a pack of suites (needs PyTorch)")
     build.add_argument(
-        "suites", nargs="+", metavar="SUITE", type=Path, help="a suite file, or a folder of them"
+        "suites", nargs="+", metavar="SUITE", type=some_path, help="a suite file, or a folder of them"
     )
-    build.add_argument("-o", "--output", metavar="FILE.zip", type=Path, required=True)
+    build.add_argument("-o", "--output", metavar="FILE.zip", type=some_path, required=True)
     build.add_argument("--tier", choices=TIERS, default="smoke", help="how much to pack (default: smoke)")
     _add_no_cache(build)
     build.set_defaults(command=_pack_build)
@@ -373,11 +403,16 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         description="Runs every case of the pack and writes records and reports. Exit status: 0 all pass, "
         "1 some do not, 2 bad input.",
     )
-    run.add_argument("file", metavar="FILE.zip", type=Path)
+    run.add_argument("file", metavar="FILE.zip", type=some_path)
     _add_pack_target(run)
     _add_validation(run)
     run.add_argument(
-        "-o", "--output", metavar="RESULTS", type=Path, required=True, help="folder of records and reports"
+        "-o",
+        "--output",
+        metavar="RESULTS",
+        type=some_path,
+        required=True,
+        help="folder of records and reports",
     )
     run.add_argument(
         "-k",
@@ -386,7 +421,9 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         default="",
         help="only cases whose ids contain all of these words",
     )
-    run.add_argument("--shard", metavar="I/N", help="only this part of the cases, as 1/4: see merge")
+    run.add_argument(
+        "--shard", metavar="I/N", type=some_text, help="only this part of the cases, as 1/4: see merge"
+    )
     run.add_argument(
         "--resume",
         action="store_true",
@@ -400,21 +437,21 @@ def _add_pack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "`pack unpack` made and a scenario runner ran in. Exit status: 0 sound (and all pass), 1 some "
         "outputs do not pass, 2 bad input.",
     )
-    verify.add_argument("file", metavar="FILE.zip", type=Path)
+    verify.add_argument("file", metavar="FILE.zip", type=some_path)
     verify.add_argument(
-        "--outputs", metavar="DIR", type=Path, help="the folder that came back from the device"
+        "--outputs", metavar="DIR", type=some_path, help="the folder that came back from the device"
     )
     verify.set_defaults(command=_pack_verify)
     listing = actions.add_parser("list", help="print the ids of its cases, without a target")
-    listing.add_argument("file", metavar="FILE.zip", type=Path)
+    listing.add_argument("file", metavar="FILE.zip", type=some_path)
     listing.set_defaults(command=_pack_list)
     unpack = actions.add_parser("unpack", help="lay a pack out for the stand-alone scenario runner")
-    unpack.add_argument("file", metavar="FILE.zip", type=Path)
-    unpack.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    unpack.add_argument("file", metavar="FILE.zip", type=some_path)
+    unpack.add_argument("-o", "--output", metavar="DIR", type=some_path, required=True)
     unpack.set_defaults(command=_pack_unpack)
 
 
-def _add_qualify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_qualify(commands: _Commands) -> None:
     qualify = commands.add_parser(
         "qualify",
         help="run a pack twice on a driver and write a submission",
@@ -422,15 +459,21 @@ def _add_qualify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "report, records, logs and raw outputs. A run that was cut short goes on. Exit status: 0 all pass, "
         "with the same outputs in both runs, 1 some do not, 2 bad input.",
     )
-    qualify.add_argument("file", metavar="FILE.zip", type=Path)
+    qualify.add_argument("file", metavar="FILE.zip", type=some_path)
     _add_pack_target(qualify)
-    qualify.add_argument("--product", metavar="TEXT", required=True, help="what is qualified, in one line")
-    qualify.add_argument("--shard", metavar="I/N", default="1/1", help="only this part: one folder takes all")
-    qualify.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="the submission")
+    qualify.add_argument(
+        "--product", metavar="TEXT", type=some_text, required=True, help="what is qualified, in one line"
+    )
+    qualify.add_argument(
+        "--shard", metavar="I/N", type=some_text, default="1/1", help="only this part: one folder takes all"
+    )
+    qualify.add_argument(
+        "-o", "--output", metavar="DIR", type=some_path, required=True, help="the submission"
+    )
     qualify.set_defaults(command=_qualify)
 
 
-def _add_submission(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_submission(commands: _Commands) -> None:
     submission = commands.add_parser("submission", help="what a vendor hands in: see qualify")
     actions = submission.add_subparsers(required=True, metavar="ACTION")
     verify = actions.add_parser(
@@ -439,10 +482,10 @@ def _add_submission(commands: argparse._SubParsersAction[argparse.ArgumentParser
         description="Prints that the submission is accepted, or each reason why it is not, a line each. Exit "
         "status: 0 accepted, 1 refused, 2 bad input.",
     )
-    verify.add_argument("folder", metavar="DIR", type=Path)
-    verify.add_argument("--pack", metavar="FILE.zip", type=Path, required=True)
+    verify.add_argument("folder", metavar="DIR", type=some_path)
+    verify.add_argument("--pack", metavar="FILE.zip", type=some_path, required=True)
     verify.add_argument(
-        "--mandatory", metavar="FILE", type=Path, help="ids that it must hold (default: this release's)"
+        "--mandatory", metavar="FILE", type=some_path, help="ids that it must hold (default: this release's)"
     )
     verify.set_defaults(command=_submission_verify)
 

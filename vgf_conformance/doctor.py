@@ -8,31 +8,33 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import json
 import os
 import platform
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tabulate import tabulate
 
+from vgf_conformance.formats.convert import find_converter
 from vgf_conformance.formats.delegate import Delegate, Port
-from vgf_conformance.launch import python_command, python_environment
+from vgf_conformance.launch import import_command, python_environment
 from vgf_conformance.targets import vulkan
+from vgf_conformance.targets.asking import NO_DEVICE, ask, why_no_device
 from vgf_conformance.targets.base import Target, TargetFailure
 from vgf_conformance.targets.process import emulation_target, reference_target
 from vgf_conformance.targets.runtime import backend_fault
 from vgf_conformance.targets.runtime_choice import LIBRARY, RuntimeChoice
+from vgf_conformance.terminal import one_line
 from vgf_conformance.vocabulary import UserError
 
 #: What runs artifacts, and the version that the harness is made for.
@@ -60,9 +62,6 @@ PINS = {**BASE_PINS, **LOWERING_PINS}
 VULKAN = (1, 3)
 EXTENSIONS = ("VK_ARM_tensors", "VK_ARM_data_graph")
 
-#: What Vulkan answers where a driver is installed but its hardware is absent.
-_NO_DEVICE = ("no device", "VkErrorIncompatibleDriver", "VkErrorInitializationFailed")
-
 _REFERENCE = ("tosa-tools", "reference model")
 _EMULATION = (
     "ai-ml-sdk-scenario-runner",
@@ -86,7 +85,11 @@ _ABILITIES = {
 
 _SECONDS = 60.0
 
+#: Packages that nobody has who does not lower: others may be here for another reason.
+_TELLTALE = ("executorch", "torchao", "ai-ml-sdk-model-converter")
+
 _ABSENT = "not installed"
+_FOR_MODELS = "for models of your own: python -m pip install 'vgf-conformance[lowering]', see README"
 
 _PIP = "python -m pip install "
 _INSTALL_VULKAN = "apt-get install -y libvulkan1 mesa-vulkan-drivers"
@@ -133,6 +136,18 @@ class Diagnosis:
     abilities: tuple[Check, ...]
 
     @property
+    def packs(self) -> Check | None:
+        """Whether packs can be run here, which is all that a driver's vendor needs; or why not."""
+        emulation = next((ability for ability in self.abilities if ability.subject == "emulation"), None)
+        if emulation is None:
+            return None
+        names = [driver.name for driver in self.drivers if driver.usable]
+        if emulation.ok:
+            return Check("packs", True, f"Packs can be run here, on {', '.join(names)}")
+        why = emulation.found.removeprefix("not usable: ")
+        return Check("packs", False, f"Packs cannot be run here: {why}", emulation.advice)
+
+    @property
     def healthy(self) -> bool:
         """Whether every target that is installed works; the reference model is installed with lowering."""
         left_out = {"lowering"}
@@ -154,21 +169,23 @@ def examine() -> Diagnosis:
         tempfile.TemporaryDirectory(prefix="vgf-conformance-doctor-") as folder,
         ThreadPoolExecutor() as pool,
     ):
+        lowers = any(map(_installed, _TELLTALE))
+        refers = lowers or _installed("tosa-tools")
         # Slowest first: importing the lowering stack takes longer than all else together.
-        importing = pool.submit(_check_import)
-        found = vulkan.find_drivers()
+        importing = pool.submit(_check_import if lowers else partial(_not_installed, "lowering stack"))
+        found, refusal = _find_drivers()
         folders = [Path(folder, str(number)) for number in range(len(found))]
         examining = pool.map(_check_driver, found, folders)
-        converter = pool.submit(_check_converter)
-        reference = pool.submit(_check_reference)
+        converter = pool.submit(_check_converter if lowers else partial(_not_installed, "model converter"))
+        reference = pool.submit(_check_reference if refers else partial(_not_installed, "reference model"))
         loader = pool.submit(_check_loader)
-        packages = tuple(map(_check_package, PINS))
+        packages = tuple(_check_package(name, name in BASE_PINS or lowers) for name in PINS)
         layers = _check_layers(Path(folder, "layers"))
         drivers = tuple(examining)
         tried = (reference.result(), layers, loader.result(), converter.result(), importing.result())
     # By itself: it imports as much as lowering does, and two such imports at once take each other's time.
     programs = (*tried, _check_runtime())
-    checks = (*packages, *programs, _check_drivers(drivers))
+    checks = (*packages, *programs, _check_drivers(drivers, refusal))
     return Diagnosis(_check_python(), packages, programs, drivers, _abilities(checks))
 
 
@@ -184,13 +201,16 @@ def render(diagnosis: Diagnosis) -> str:
         "What can be used here": map(_line, diagnosis.abilities),
     }
     text = "\n\n".join(f"{title}\n{_table(lines)}" for title, lines in sections.items())
+    if diagnosis.packs:
+        text += f"\n\n{one_line(diagnosis.packs.found)}"
     cures = "\n".join(f"  {cure}" for cure in _cures(diagnosis))
     return f"{text}\n\nTo mend\n{cures}" if cures else text
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return the diagnosis as plain data that JSON can hold, with ``healthy``."""
-    return {"healthy": diagnosis.healthy, **asdict(diagnosis)}
+    """Return the diagnosis as plain data that JSON can hold, with ``healthy`` and ``packs``."""
+    packs = {"packs": asdict(diagnosis.packs)} if diagnosis.packs else {}
+    return {"healthy": diagnosis.healthy, **packs, **asdict(diagnosis)}
 
 
 def _check_python() -> Check:
@@ -202,8 +222,23 @@ def _check_python() -> Check:
     )
 
 
-def _check_package(name: str) -> Check:
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _not_installed(subject: str) -> Check:
+    """What nobody has asked for."""
+    return Check(subject, False, _ABSENT, optional=True)
+
+
+def _check_package(name: str, wanted: bool) -> Check:
     pin = PINS[name]
+    if not wanted and not _installed(name):
+        return _not_installed(name)
     advice = _pip(_requirement(name))
     try:
         found = importlib.metadata.version(name)
@@ -225,7 +260,9 @@ def _check_converter() -> Check:
     """Launch the model converter that executorch would launch."""
     subject = "model converter"
     advice = _pip(_requirement("ai-ml-sdk-model-converter"))
-    program = _converter()
+    if os.environ.get("MODEL_CONVERTER_PATH"):
+        advice = "unset MODEL_CONVERTER_PATH, or name a model converter that works here"
+    program = find_converter()
     if program is None:
         return Check(subject, False, "model-converter is not on PATH", advice)
     answer = _launch([program, "--version"])
@@ -235,18 +272,9 @@ def _check_converter() -> Check:
     return Check(subject, True, f"{version[0] if version else 'starts'} ({program})")
 
 
-def _converter() -> str | None:
-    named = os.environ.get("MODEL_CONVERTER_PATH")
-    if named and os.access(named, os.X_OK):
-        return named
-    # The environment's own programs count even where it is not activated.
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)))
-    return shutil.which("model-converter", path=path) or shutil.which("model_converter", path=path)
-
-
 def _check_import() -> Check:
     """Import what lowers: a package of the right version may still be broken."""
-    answer = _launch([sys.executable, "-c", "import executorch.backends.arm.vgf"])
+    answer = _launch(import_command("executorch.backends.arm.vgf"))
     if isinstance(answer, str):
         return Check("lowering stack", False, answer, _pip(*map(_requirement, LOWERING_PINS)))
     return Check("lowering stack", True, "torch and executorch's VGF backend import")
@@ -288,12 +316,20 @@ def _check_layers(folder: Path) -> Check:
 
 def _check_loader() -> Check:
     """Ask the loader alone, by a manifest that gives it no driver."""
-    answer = _probe(vulkan.driver_environment(vulkan.Driver("", Path(os.devnull))))
+    answer = ask(vulkan.driver_environment(vulkan.Driver("", Path(os.devnull))), _SECONDS)
     if isinstance(answer, str):
         return Check("Vulkan loader", False, answer, _pip(_requirement("vulkan")))
     if answer["loader"] is None:
         return Check("Vulkan loader", False, answer["error"], _INSTALL_VULKAN)
     return Check("Vulkan loader", True, answer["loader"])
+
+
+def _find_drivers() -> tuple[list[vulkan.Driver], str]:
+    """The drivers, or why they are not looked at."""
+    try:
+        return vulkan.find_drivers(), ""
+    except UserError as error:
+        return [], str(error)
 
 
 def _check_driver(driver: vulkan.Driver, folder: Path) -> DriverCheck:
@@ -302,15 +338,14 @@ def _check_driver(driver: vulkan.Driver, folder: Path) -> DriverCheck:
     if fault:
         return _unusable(driver, f"its manifest {fault}")
     try:
-        answer = _probe(vulkan.emulation_environment(driver, folder))
+        variables = vulkan.emulation_environment(driver, folder)
     except UserError as error:
         return _unusable(driver, str(error).partition(": ")[0])
+    answer = ask(variables, _SECONDS)
     if isinstance(answer, str):
         return _unusable(driver, answer)
-    if answer["error"] in _NO_DEVICE:
-        return DriverCheck(driver.name, str(driver.manifest), present=False, usable=False, reason="no device")
     if answer["error"]:
-        return _unusable(driver, answer["error"])
+        return _without_device(driver, answer, variables)
     devices = answer["devices"]
     # What a driver lacks explains a crash, but only a run shows whether it matters.
     lacking = [name for name, has in devices[0]["features"].items() if not has]
@@ -320,9 +355,22 @@ def _check_driver(driver: vulkan.Driver, folder: Path) -> DriverCheck:
     return DriverCheck(driver.name, str(driver.manifest), True, fault is None, reason, tuple(devices))
 
 
-def _check_drivers(drivers: Iterable[DriverCheck]) -> Check:
+def _without_device(
+    driver: vulkan.Driver, answer: Mapping[str, Any], variables: Mapping[str, str]
+) -> DriverCheck:
+    """A driver without a device: a fault where its library cannot be loaded, else its hardware is absent."""
+    error = answer["error"]
+    why = why_no_device(driver, variables) if answer["loader"] else ""
+    if error not in NO_DEVICE or answer["unloadable"]:
+        return _unusable(driver, why or error)
+    reason = f"no device; {why}" if why else "no device"
+    return DriverCheck(driver.name, str(driver.manifest), present=False, usable=False, reason=reason)
+
+
+def _check_drivers(drivers: Sequence[DriverCheck], refusal: str) -> Check:
     usable = any(driver.usable for driver in drivers)
-    found = "emulation runs" if usable else "emulation runs on none of them"
+    none = "emulation runs on none of them" if drivers else "there are none"
+    found = refusal or ("emulation runs" if usable else none)
     overrides = [name for name in vulkan.OVERRIDES if os.environ.get(name)]
     advice = f"unset {' '.join(overrides)} (it hides the other drivers)" if overrides else _INSTALL_VULKAN
     return Check("Vulkan drivers", usable, found, advice)
@@ -358,20 +406,12 @@ def _fault(target: Target) -> str | None:
     return None if np.array_equal(output, np.abs(values)) else f"wrong numbers: |{values}| gave {output}"
 
 
-def _probe(environment: Mapping[str, str]) -> dict[str, Any] | str:
-    """Return the probe's answer under ``environment``, or what became of it."""
-    answer = _launch(python_command("vgf_conformance.targets.probe"), python_environment(environment))
-    return answer if isinstance(answer, str) else dict(json.loads(answer.stdout))
-
-
-def _launch(
-    command: list[str], environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str] | str:
+def _launch(command: list[str]) -> subprocess.CompletedProcess[str] | str:
     """Run ``command``; return the finished process, or in words why it did not succeed."""
     try:
         process = subprocess.run(
             command,
-            env={**os.environ, **(environment or {})},
+            env=python_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -413,7 +453,12 @@ def _ability(subject: str, needs: Iterable[Check], tried: Iterable[Check]) -> Ch
     if all(check.ok for check in tried):
         return Check(subject, True, "usable")
     cause = next(need for need in needs if not need.ok)
-    found = "not usable, as it comes" if cause.optional else f"not usable: {cause.subject}: {cause.found}"
+    if not cause.optional:
+        found = f"not usable: {cause.subject}: {cause.found}"
+    elif cause.found == _ABSENT:
+        found = f"{_ABSENT} ({_FOR_MODELS})" if subject == "lowering" else _ABSENT
+    else:
+        found = "not usable, as it comes"
     return Check(subject, False, found, cause.advice, cause.optional)
 
 
@@ -433,7 +478,9 @@ def _driver_line(driver: DriverCheck) -> tuple[str, ...]:
 
 
 def _table(lines: Iterable[tuple[str, ...]]) -> str:
-    table = tabulate(list(lines), tablefmt="plain", disable_numparse=True)
+    # A name with a line break must not pass for another line.
+    cells = [[*map(one_line, line)] for line in lines]
+    table = tabulate(cells, tablefmt="plain", disable_numparse=True)
     return "\n".join(f"  {line.rstrip()}" for line in table.splitlines())
 
 

@@ -19,6 +19,7 @@ import pytest
 from _pytest.terminal import TerminalReporter
 
 from vgf_conformance.lowering.cache import empty_cache
+from vgf_conformance.options import seconds, seed, some_text
 from vgf_conformance.quiet import quiet
 from vgf_conformance.report import summary_table, write_reports
 from vgf_conformance.results.baselines import load_baselines, regressions, tools, update_baselines
@@ -44,7 +45,6 @@ from vgf_conformance.vocabulary import (
     UserError,
     known_scheme,
     known_target,
-    positive_seconds,
 )
 
 SUITES = "suites"
@@ -93,7 +93,7 @@ class Settings:
             choice=DriverChoice(
                 config.getoption("--driver"),
                 config.getoption("--layers"),
-                config.getoption("--expect-driver"),
+                config.getoption("--expect-driver") or "",
                 config.getoption("--validation"),
             ),
             runtime=RuntimeChoice.of(
@@ -112,7 +112,7 @@ class Settings:
 
 def _results_folder(text: str) -> Path:
     folder = Path(text)
-    if not is_folder(folder) and kind_of(folder) is not None:
+    if kind_of(folder) and not is_folder(folder):
         raise UserError(f"--results {text} is a file; name a folder")
     return folder
 
@@ -152,7 +152,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         f"{' and '.join(DEFAULT_TARGETS)})",
     )
     group.addoption("--tier", choices=TIERS, default="smoke", help="how much to run (default: smoke)")
-    group.addoption("--driver", help="Vulkan driver: a name or an ICD manifest (default: lavapipe)")
+    group.addoption(
+        "--driver", type=some_text, help="Vulkan driver: a name or an ICD manifest (default: lavapipe)"
+    )
     group.addoption(
         "--layers",
         choices=LAYER_CHOICES,
@@ -163,7 +165,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--expect-driver",
         metavar="TEXT",
-        default="",
+        type=some_text,
         help="run nothing unless the device's or driver's name contains this",
     )
     group.addoption(
@@ -174,27 +176,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--runtime-library",
         metavar="FILE",
+        type=some_text,
         help="of the target runtime: a library that registers the VGF backend, loaded before the installed "
         "executorch's runtime (default: VGF_CONFORMANCE_RUNTIME_LIBRARY)",
     )
     group.addoption(
         "--executor-runner",
         metavar="FILE",
+        type=some_text,
         help="of the target runtime: execute programs with this stand-alone executor_runner instead",
     )
-    group.addoption("--seed", type=int, default=0, help="seed behind inputs and weights (default: 0)")
+    group.addoption("--seed", type=seed, default=0, help="seed behind inputs and weights (default: 0)")
     group.addoption(
         "--time-limit",
-        type=positive_seconds,
+        type=seconds,
         default=120.0,
         metavar="SECONDS",
         help="for one delegate call (default: 120)",
     )
     group.addoption(
-        "--shard", metavar="I/N", help="only this part of the run, as 1/4: see vgf-conformance merge"
+        "--shard",
+        metavar="I/N",
+        type=some_text,
+        help="only this part of the run, as 1/4: see vgf-conformance merge",
     )
     group.addoption(
         "--results",
+        type=some_text,
         default="reports/latest",
         metavar="DIR",
         help="where records and reports go (default: reports/latest)",

@@ -85,6 +85,22 @@ def is_folder(path: Path) -> bool:
     return kind == FOLDER or (kind == LINK and path.is_dir())
 
 
+def is_file(path: Path) -> bool:
+    """Whether ``path`` is a regular file, or a link to one; raises BadFile as kind_of does."""
+    kind = kind_of(path)
+    return kind == FILE or (kind == LINK and path.is_file())
+
+
+def absolute(text: str) -> Path:
+    """The absolute path that a person means by ``text``, which may begin with ``~``; raises BadFile."""
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:
+        raise BadFile(text, "there is no such user, or no home folder") from error
+    except OSError as error:
+        raise BadFile(text, "there is no working directory any more: give an absolute path") from error
+
+
 @contextmanager
 def opened(path: Path, limit: int, *, links: bool = False) -> Iterator[BinaryIO]:
     """The regular file at ``path``, open for reading.

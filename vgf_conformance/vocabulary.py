@@ -126,14 +126,6 @@ def known_scheme(text: str) -> str:
     return text
 
 
-def positive_seconds(text: str) -> float:
-    """Read a time limit; raises ValueError (as argparse and pytest ask) unless it is a positive number."""
-    seconds = float(text)
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"{text} is not a positive number of seconds")
-    return seconds
-
-
 def known_target(text: str) -> str:
     """Return ``text`` where it names a target; raises UserError otherwise."""
     if text not in TARGETS:

@@ -85,7 +85,8 @@ class Sample:
 
     def inputs(self, seed: int) -> Inputs:
         """The inputs drawn from ``seed`` and the sample's name, the same on every machine."""
-        generator = torch.Generator().manual_seed(seed + zlib.crc32(self.name.encode()))
+        drawn_from = (seed + zlib.crc32(self.name.encode())) % 2**64
+        generator = torch.Generator().manual_seed(drawn_from)
         return tuple(draw(generator) if callable(draw) else draw for draw in self.draws)
 
     def declared(self, configurations: tuple[Configuration, ...]) -> tuple[Configuration, ...]:

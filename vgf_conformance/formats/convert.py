@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from vgf_conformance.launch import python_environment, search_path
 from vgf_conformance.vocabulary import Finding, UserError, Verdict
 
 _TIME_LIMIT = 300.0
@@ -29,18 +30,26 @@ def beside_python() -> Path:
     return Path(sys.executable).with_name("model-converter")
 
 
+def find_converter() -> str | None:
+    """The program that MODEL_CONVERTER_PATH names, or that is on PATH or beside Python; None without one.
+
+    It is never looked for in the working directory, which PATH may mean.
+    """
+    if named := os.environ.get("MODEL_CONVERTER_PATH"):
+        return named
+    path = os.pathsep.join((search_path(), str(Path(sys.executable).parent)))
+    return shutil.which("model-converter", path=path) or shutil.which("model_converter", path=path)
+
+
 def converter() -> str:
-    """The converter's program: MODEL_CONVERTER_PATH, on PATH or beside Python; raises UserError."""
-    beside = beside_python()
-    chosen = os.environ.get("MODEL_CONVERTER_PATH") or shutil.which("model-converter")
-    if chosen is None and beside.exists():
-        chosen = str(beside)
-    if chosen is None:
+    """As find_converter, but raises UserError where there is none."""
+    found = find_converter()
+    if found is None:
         raise UserError(
             "no model converter: python -m pip install ai-ml-sdk-model-converter==0.11.0, "
             "or name one in MODEL_CONVERTER_PATH"
         )
-    return chosen
+    return found
 
 
 def identity() -> tuple[object, ...]:
@@ -56,7 +65,7 @@ def convert(tosa: bytes) -> bytes:
         source.write_bytes(tosa)
         command = [converter(), "--input", str(source), "--output", str(target)]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=_TIME_LIMIT)
+            done = subprocess.run(command, capture_output=True, env=python_environment(), timeout=_TIME_LIMIT)
         except subprocess.TimeoutExpired as error:
             message = f"the model converter gives no answer within {_TIME_LIMIT:g} s"
             raise Refusal(Verdict.TIMEOUT, Finding.HUNG, message, str(error)) from None

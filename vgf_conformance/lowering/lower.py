@@ -9,7 +9,6 @@ import hashlib
 import io
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -26,7 +25,7 @@ from executorch.exir.lowered_backend_module import LoweredBackendModule
 from torch.export import ExportedProgram
 
 from vgf_conformance import __version__
-from vgf_conformance.formats.convert import beside_python
+from vgf_conformance.formats.convert import beside_python, find_converter
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.lowering.artifact import Artifact, LeftoverNode, LoweringFailure
 from vgf_conformance.lowering.cache import Cache
@@ -110,15 +109,18 @@ def _specification(profile: Profile) -> VgfCompileSpec:
 
 
 def _find_converter() -> None:
-    """Name the converter of this environment where PATH does not: the environment may not be activated."""
-    beside = beside_python()
-    if shutil.which("model-converter") is None and beside.exists():
-        os.environ.setdefault("MODEL_CONVERTER_PATH", str(beside))
+    """Name the converter to executorch.
+
+    By itself it finds none where the environment is not activated, and looks in the working directory where
+    PATH says so.
+    """
+    if found := find_converter():
+        os.environ["MODEL_CONVERTER_PATH"] = found
 
 
 def _own_converter() -> tuple[object, ...]:
     """What tells builds of a user's own converter apart; empty for the package's, which has a version."""
-    path = Path(os.environ.get("MODEL_CONVERTER_PATH") or shutil.which("model-converter") or "")
+    path = Path(find_converter() or "")
     if path == beside_python() or not path.is_file():
         return ()
     return (str(path), path.stat().st_size, path.stat().st_mtime_ns)

@@ -7,6 +7,8 @@ from typing import Any
 
 from tabulate import tabulate
 
+from vgf_conformance.terminal import one_line
+
 
 def capability_text(report: Mapping[str, Any]) -> str:
     """A capability report (``Platform.to_json``) as sections of a terminal's width, more or less."""
@@ -72,5 +74,7 @@ def _yes(has: bool) -> str:
 
 
 def _table(rows: Iterable[tuple[object, ...]]) -> str:
-    table = tabulate([*rows], tablefmt="plain", disable_numparse=True)
+    # What a driver says of itself must not pass for further lines.
+    cells = [[one_line(str(cell)) for cell in row] for row in rows]
+    table = tabulate(cells, tablefmt="plain", disable_numparse=True)
     return "\n".join(f"  {line.rstrip()}" for line in table.splitlines())

@@ -5,26 +5,22 @@ Asked in a process of its own, by :mod:`vgf_conformance.targets.probe`: a driver
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import json
 import os
-import signal
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from vgf_conformance.launch import python_command, python_environment
 from vgf_conformance.targets import vulkan
+from vgf_conformance.targets.asking import SECONDS, ask, why_no_device
 from vgf_conformance.targets.validation import find_layer
 from vgf_conformance.targets.vulkan import Driver, DriverChoice
+from vgf_conformance.terminal import visible
 from vgf_conformance.vocabulary import PROGRAM_TARGET, VULKAN_TARGETS, UserError
 
-#: Seconds in which a driver must have said what it is.
-_SECONDS = 60.0
+_SECONDS = SECONDS
 
 #: The kinds of devices in the order in which the scenario runner prefers them; of equals it takes the first.
 _PREFERENCE = ("discrete", "integrated", "virtual", "cpu", "other")
@@ -97,7 +93,7 @@ class Platform:
         """The capability report as plain data."""
         return {
             "driver": self.driver.name,
-            "manifest": self.driver.manifest.name,
+            "manifest": visible(self.driver.manifest.name),
             "layers": list(self.layers),
             "loader": self.loader,
             "identity": self.identity,
@@ -160,12 +156,14 @@ def _platform(driver: Driver, layers: str, surroundings: tuple[tuple[str, str], 
 
 def _asked(driver: Driver, layers: tuple[str, ...]) -> Platform:
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-        answer = _probe(driver, vulkan.layered_environment(driver, layers, Path(folder)))
-    if answer["error"] or not answer["devices"]:
-        raise UserError(
-            f"{driver.manifest} loads no device ({answer['error']}): its hardware may be absent, or its "
-            "library unsound; vgf-conformance doctor lists the drivers that work here"
-        )
+        variables = vulkan.layered_environment(driver, layers, Path(folder))
+        answer = _probe(driver, variables)
+        if answer["error"] or not answer["devices"]:
+            why = why_no_device(driver, variables) or "its hardware may be absent, or its library unsound"
+            raise UserError(
+                f"{driver.manifest} loads no device ({answer['error']}): {why}; vgf-conformance doctor lists "
+                "the drivers that work here"
+            )
     known = {item.name for item in fields(Device)}
     devices = [
         Device(**{key: value for key, value in device.items() if key in known})
@@ -177,34 +175,10 @@ def _asked(driver: Driver, layers: tuple[str, ...]) -> Platform:
 
 
 def _probe(driver: Driver, variables: Mapping[str, str]) -> dict[str, Any]:
-    try:
-        done = subprocess.run(
-            python_command("vgf_conformance.targets.probe"),
-            env=python_environment(variables),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        raise UserError(f"{driver.manifest} did not say within {_SECONDS:g} s which devices it has") from None
-    if done.returncode == 0:
-        return _answer(driver, done.stdout)
-    if done.returncode < 0:
-        what = f"ended the process that asked it by {signal.Signals(-done.returncode).name}"
-    else:
-        words = done.stderr.decode(errors="replace").strip().splitlines()
-        what = f"could not be asked: {words[-1] if words else f'exit status {done.returncode}'}"
-    raise UserError(f"{driver.manifest} {what}")
-
-
-def _answer(driver: Driver, output: bytes) -> dict[str, Any]:
-    """What the probe printed; a driver may write to standard output as well."""
-    for line in reversed(output.splitlines()):
-        with contextlib.suppress(ValueError):
-            answer = json.loads(line)
-            if isinstance(answer, dict) and "devices" in answer:
-                return answer
-    raise UserError(f"{driver.manifest} could not be asked: no answer among what it wrote to standard output")
+    answer = ask(variables, _SECONDS)
+    if isinstance(answer, str):
+        raise UserError(f"{driver.manifest} {answer}")
+    return answer
 
 
 def surroundings() -> tuple[tuple[str, str], ...]:

@@ -21,6 +21,7 @@ import numpy as np
 from vgf_conformance.formats.delegate import Port
 from vgf_conformance.formats.pte import Executable
 from vgf_conformance.formats.tosa import storage
+from vgf_conformance.launch import python_environment
 from vgf_conformance.targets.base import Array, Outputs, TargetFailure
 from vgf_conformance.targets.process import LAST_WORDS
 from vgf_conformance.targets.sentinel import compare_runs
@@ -68,7 +69,7 @@ class ExecutorRunner:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env={**os.environ, **self._environment},
+                    env=python_environment(self._environment),
                     start_new_session=True,
                 )
             except OSError as error:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from vgf_conformance.formats.arrays import npy, raw
 from vgf_conformance.formats.tosa import TosaGraph
+from vgf_conformance.launch import python_environment
 from vgf_conformance.targets import toolkit
 
 _TIME_LIMIT = 120.0
@@ -79,8 +80,9 @@ def _run(description: Path) -> None:
         f"--operator_fbs={toolkit.operator_schema()}",
         "--precise_mode=1",
     ]
-    # It starts gdb, found through PATH, for a backtrace of an invalid graph: that takes 8 to 17 s.
-    environment = {**os.environ, "PATH": ""}
+    # It starts gdb, found through PATH, for a backtrace of an invalid graph: that takes 8 to 17 s. An empty
+    # PATH would mean the working directory.
+    environment = python_environment({"PATH": os.devnull})
     try:
         done = subprocess.run(command, capture_output=True, env=environment, timeout=_TIME_LIMIT)
     except subprocess.TimeoutExpired:

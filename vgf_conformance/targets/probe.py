@@ -6,10 +6,15 @@ To be started in a process of its own, under the environment that
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 from vgf_conformance.targets.arm import ArmDevice
+from vgf_conformance.targets.vulkan import OVERRIDES, library_of
+from vgf_conformance.vocabulary import UserError
 
 try:
     import vulkan as vk
@@ -48,10 +53,11 @@ def probe() -> dict[str, Any]:
 
     The answer has ``loader`` (the Vulkan version that the loader speaks, None
     without a loader), ``devices``, and ``error``: what Vulkan answered where it
-    gave no devices, else None.
+    gave no devices, else None. Where it gave none, ``unloadable`` is what the
+    dynamic linker says of the driver's library, empty if it can be loaded.
     """
     if vk is None:
-        return {"loader": None, "devices": [], "error": "no Vulkan loader (libvulkan.so.1)"}
+        return _no_device(None, "no Vulkan loader (libvulkan.so.1)")
     loader = version(vk.vkEnumerateInstanceVersion())
     application = vk.VkApplicationInfo(
         pApplicationName="vgf-conformance", apiVersion=vk.VK_MAKE_VERSION(1, 3, 0)
@@ -60,9 +66,27 @@ def probe() -> dict[str, Any]:
         instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
         devices = [_device(instance, device) for device in vk.vkEnumeratePhysicalDevices(instance)]
     except (vk.VkError, vk.VkException) as error:
-        return {"loader": loader, "devices": [], "error": type(error).__name__}
+        return _no_device(loader, type(error).__name__)
     vk.vkDestroyInstance(instance, None)
-    return {"loader": loader, "devices": devices, "error": None if devices else "no device"}
+    if not devices:
+        return _no_device(loader, "no device")
+    return {"loader": loader, "devices": devices, "error": None}
+
+
+def _no_device(loader: str | None, error: str) -> dict[str, Any]:
+    return {"loader": loader, "devices": [], "error": error, "unloadable": _unloadable()}
+
+
+def _unloadable() -> str:
+    """What the dynamic linker says of the driver's library; the loader says it to nobody."""
+    try:
+        ctypes.CDLL(library_of(Path(os.environ.get(OVERRIDES[0], os.devnull))))
+    except OSError as error:
+        return str(error)
+    except UserError:
+        # Nothing but the loader is asked for, or there is no such manifest.
+        return ""
+    return ""
 
 
 def version(number: int) -> str:
@@ -73,12 +97,12 @@ def version(number: int) -> str:
 def _device(instance: Any, device: Any) -> dict[str, Any]:
     basic = vk.vkGetPhysicalDeviceProperties(device)
     extensions = {
-        extension.extensionName: extension.specVersion
+        name: extension.specVersion
         for extension in vk.vkEnumerateDeviceExtensionProperties(device, None)
-        if extension.extensionName.startswith(_EXTENSIONS)
+        if (name := _text(extension._extensionName)).startswith(_EXTENSIONS)
     }
     described: dict[str, Any] = {
-        "name": basic.deviceName,
+        "name": _text(basic._deviceName),
         "kind": _KINDS[basic.deviceType] if basic.deviceType < len(_KINDS) else "other",
         "api": version(basic.apiVersion),
         "vendor_id": basic.vendorID,
@@ -148,7 +172,8 @@ def _address(handle: Any) -> int:
 
 
 def _text(characters: Any) -> str:
-    return str(vk.ffi.string(characters).decode())
+    """A driver's text; what is not UTF-8 in it is replaced."""
+    return str(vk.ffi.string(characters).decode(errors="replace"))
 
 
 if __name__ == "__main__":

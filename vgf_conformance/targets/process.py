@@ -104,7 +104,7 @@ class ProcessTarget:
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
         # Outlives this call: the worker's output, read when it dies.
-        self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")  # noqa: SIM115 - close() does  # noqa: SIM115
+        self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")  # noqa: SIM115 - close() does
         self._heard = 0
         self._process = subprocess.Popen(
             python_command("vgf_conformance.targets.worker", str(theirs.fileno()), self._runner),
@@ -174,11 +174,11 @@ class ProcessTarget:
 def reference_target(time_limit: float = TIME_LIMIT) -> ProcessTarget:
     """The TOSA reference model."""
     # The reference model starts gdb for a backtrace when it meets an invalid graph, which takes
-    # 8 to 17 s; it finds gdb through PATH.
+    # 8 to 17 s; it finds gdb through PATH. An empty PATH would mean the working directory.
     return ProcessTarget(
         "reference",
         "vgf_conformance.targets.reference:ReferenceRunner",
-        environment={"PATH": ""},
+        environment={"PATH": os.devnull},
         time_limit=time_limit,
     )
 

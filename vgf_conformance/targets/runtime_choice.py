@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vgf_conformance.untrusted import absolute, is_file
 from vgf_conformance.vocabulary import PROGRAM_TARGET, UserError
 
 #: Names the backend library, for people and for the worker.
@@ -36,10 +37,10 @@ class RuntimeChoice:
         if library and runner:
             raise UserError("--runtime-library and --executor-runner exclude each other: give one of them")
         if runner:
-            return cls(runner=_runner(Path(runner).expanduser().absolute()))
+            return cls(runner=_runner(absolute(runner)))
         named = library or os.environ.get(LIBRARY)
         if named and PROGRAM_TARGET in targets:
-            return cls(library=_library(Path(named).expanduser().absolute()))
+            return cls(library=_library(absolute(named)))
         return cls()
 
     @property
@@ -62,13 +63,13 @@ INSTALLED = RuntimeChoice()
 
 
 def _library(path: Path) -> Path:
-    if not path.is_file():
+    if not is_file(path):
         raise UserError(f"the runtime library {path} does not exist: name a shared library (.so)")
     return path
 
 
 def _runner(path: Path) -> Path:
-    if not path.is_file():
+    if not is_file(path):
         raise UserError(f"the executor runner {path} does not exist: name the program executor_runner")
     if not os.access(path, os.X_OK):
         raise UserError(f"the executor runner {path} is not executable: chmod +x it, or name another")

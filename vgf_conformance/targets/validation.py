@@ -35,7 +35,7 @@ _MOST = 20
 def find_layer() -> Path:
     """The folder of the layer's manifest: in VK_LAYER_PATH, or where systems keep it; raises UserError."""
     named = os.environ.get("VK_LAYER_PATH", "").split(os.pathsep)
-    home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+    home = os.environ.get("XDG_DATA_HOME") or f"{os.environ.get('HOME', '')}/.local/share"
     usual = [f"{base}/vulkan/explicit_layer.d" for base in (home, *_FOLDERS)]
     for folder in (*filter(None, named), *usual):
         if (Path(folder) / _MANIFEST).is_file():

@@ -6,15 +6,19 @@ the process that asks.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vgf_conformance.targets.validation import LAYER as VALIDATION_LAYER
 from vgf_conformance.targets.validation import write_settings
+from vgf_conformance.terminal import one_line
+from vgf_conformance.untrusted import BadFile, absolute, is_folder, read_json
 from vgf_conformance.vocabulary import UserError
 
 #: The emulation layers from the application down, with the extension that each stands in for: the graph
@@ -34,9 +38,14 @@ _REINSTALL = "python -m pip install --force-reinstall --no-deps ai-ml-emulation-
 _INSTALL_LAVAPIPE = "install one: apt-get install -y libvulkan1 mesa-vulkan-drivers"
 
 
+#: How many drivers are looked at, and how many are named in one message.
+MOST = 100
+_SHOWN = 20
+
+
 @dataclass(frozen=True)
 class Driver:
-    """A Vulkan driver: the name and the path of its ICD manifest."""
+    """A Vulkan driver: the name (printable) and the path of its ICD manifest."""
 
     name: str
     manifest: Path
@@ -44,7 +53,7 @@ class Driver:
     @classmethod
     def at(cls, manifest: Path) -> Driver:
         """Return the driver of a manifest, named after it without the architecture (``lvp_icd``)."""
-        return cls(manifest.name.split(".")[0], manifest)
+        return cls(one_line(manifest.name.split(".")[0], 100), manifest)
 
 
 @dataclass(frozen=True)
@@ -69,11 +78,14 @@ LAYER_CHOICES = ("none", "emulation", "auto")
 def find_drivers() -> list[Driver]:
     """Return the drivers that the Vulkan loader would see, in its order and without repeats.
 
-    A manifest is listed whether or not it is sound: see :func:`manifest_fault`.
+    A manifest is listed whether or not it is sound: see :func:`manifest_fault`. Raises UserError where there
+    are more than MOST.
     """
     override = _override()
-    manifests = _listed(override) if override else _installed()
-    return [Driver.at(manifest) for manifest in dict.fromkeys(manifests)]
+    manifests = dict.fromkeys(_listed(override) if override else _installed())
+    if len(manifests) > MOST:
+        raise UserError(_too_many("all folders together hold"))
+    return [Driver.at(manifest) for manifest in manifests]
 
 
 def choose_driver(text: str | None) -> Driver:
@@ -84,7 +96,7 @@ def choose_driver(text: str | None) -> Driver:
     driver, where the name fits several, or where the manifest is unsound.
     """
     if text and (os.sep in text or text.endswith(".json")):
-        driver = Driver.at(Path(text).expanduser().absolute())
+        driver = Driver.at(absolute(text))
     else:
         driver = _named(text)
     fault = manifest_fault(driver.manifest)
@@ -96,21 +108,36 @@ def choose_driver(text: str | None) -> Driver:
 def manifest_fault(manifest: Path) -> str | None:
     """Return what makes ``manifest`` useless to the loader, None where it is sound."""
     try:
-        content = json.loads(manifest.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return "does not exist"
-    except OSError as error:
-        return f"cannot be read ({error.strerror})"
-    except ValueError:
-        return "is not JSON"
+        library = library_of(manifest)
+    except BadFile as error:
+        return error.why if error.why.startswith(("is ", "cannot ", "does ")) else f"is {error.why}"
+    # A bare file name is left to the dynamic linker's search path.
+    return _library_fault(library) if "/" in library else None
+
+
+def library_of(manifest: Path) -> str:
+    """The driver's library, as the dynamic linker is given it; raises BadFile."""
+    try:
+        content = read_json(manifest, links=True)
+    except BadFile as error:
+        raise BadFile(manifest, "does not exist") if error.why == "no such file" else error from None
     icd = content.get("ICD") if isinstance(content, dict) else None
     library = icd.get("library_path") if isinstance(icd, dict) else None
     if not isinstance(library, str) or not library:
-        return "is no ICD manifest (it has no ICD.library_path)"
-    # A bare file name is left to the dynamic linker's search path.
-    if "/" in library and not (manifest.parent / library).is_file():
-        return f"names a library that does not exist ({library})"
-    return None
+        raise BadFile(manifest, "is no ICD manifest (it has no ICD.library_path)")
+    return str(manifest.parent / library) if "/" in library else library
+
+
+def _library_fault(library: str) -> str | None:
+    shown = one_line(library, 200)
+    try:
+        if stat.S_ISREG(Path(library).stat().st_mode):
+            return None
+    except (FileNotFoundError, NotADirectoryError):
+        return f"names a library that does not exist ({shown})"
+    except (OSError, ValueError) as error:
+        return f"names a library that cannot be opened ({shown}: {getattr(error, 'strerror', error)})"
+    return f"names a library that is no file ({shown})"
 
 
 def layered_environment(
@@ -155,17 +182,22 @@ def _named(text: str | None) -> Driver:
     if text is None and _override():
         return drivers[0]
     name = text or _DEFAULT
+    asked = one_line(text or _DEFAULT, 100)
     start = _ALIASES.get(name, name)
     exact = [driver for driver in drivers if driver.name in (start, f"{start}_icd")]
     found = exact[:1] or [driver for driver in drivers if driver.name.startswith(start)]
-    known = ", ".join(driver.name for driver in drivers)
+    known = _names(drivers)
     if not found:
         advice = f"; {_INSTALL_LAVAPIPE}" if name == _DEFAULT else ""
-        raise UserError(f"no Vulkan driver is called {name!r}: choose from {known}, or give a path{advice}")
+        raise UserError(f"no Vulkan driver is called {asked!r}: choose from {known}, or give a path{advice}")
     if len({driver.name for driver in found}) > 1:
-        names = ", ".join(driver.name for driver in found)
-        raise UserError(f"{name!r} fits several Vulkan drivers: choose from {names}")
+        raise UserError(f"{asked!r} fits several Vulkan drivers: choose from {_names(found)}")
     return found[0]
+
+
+def _names(drivers: Sequence[Driver]) -> str:
+    more = f" and {len(drivers) - _SHOWN} more" if len(drivers) > _SHOWN else ""
+    return ", ".join(driver.name for driver in drivers[:_SHOWN]) + more
 
 
 def _override() -> str:
@@ -175,26 +207,50 @@ def _override() -> str:
 def _listed(override: str) -> Iterator[Path]:
     """The manifests in a list of files and folders, as the override variables hold."""
     for entry in filter(None, override.split(os.pathsep)):
-        path = Path(entry).absolute()
-        yield from _manifests([path]) if path.is_dir() else [path]
+        path = absolute(entry)
+        yield from _manifests([path]) if _may_be_folder(path) else [path]
+
+
+def _may_be_folder(path: Path) -> bool:
+    try:
+        return is_folder(path)
+    except BadFile:
+        # Whatever is wrong with it is told when it is read as a manifest.
+        return False
 
 
 def _installed() -> Iterator[Path]:
     """The manifests in the folders that the loader searches on Linux, in its order."""
-    home = Path.home()
+    home = os.environ.get("HOME")
     bases = [
-        os.environ.get("XDG_CONFIG_HOME") or str(home / ".config"),
+        os.environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else ""),
         *(os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep),
         "/etc",
-        os.environ.get("XDG_DATA_HOME") or str(home / ".local/share"),
+        os.environ.get("XDG_DATA_HOME") or (f"{home}/.local/share" if home else ""),
         *(os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(os.pathsep),
     ]
     return _manifests(Path(base) / "vulkan/icd.d" for base in bases if base)
 
 
 def _manifests(folders: Iterable[Path]) -> Iterator[Path]:
+    """The manifests in each of ``folders``, sorted; raises UserError where one has more than MOST."""
     for folder in folders:
-        yield from sorted(folder.glob("*.json"))
+        found: list[Path] = []
+        # A folder that is not there, or not ours to read, has none.
+        with contextlib.suppress(OSError, ValueError):
+            for path in folder.iterdir():
+                if path.name.endswith(".json"):
+                    found.append(path)
+                if len(found) > MOST:
+                    raise UserError(_too_many(f"{folder} holds"))
+        yield from sorted(found)
+
+
+def _too_many(who: str) -> str:
+    return (
+        f"{who} more than {MOST} manifests of Vulkan drivers: give the path of one to --driver, or a folder "
+        f"with fewer to {OVERRIDES[0]}"
+    )
 
 
 def _write_layer(layer: str, folder: Path) -> tuple[str, str]:

@@ -134,7 +134,7 @@ class Generator:
         test = self._tests[name]
         with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
             self._maker.basePath = folder
-            self._maker.random_seed = LISTING_SEED + seed
+            self._maker.random_seed = (LISTING_SEED + seed) % 2**64
             with quiet(), redirect_stdout(io.StringIO()):
                 made = self._maker.serializeTest(*test)
             if not made:
