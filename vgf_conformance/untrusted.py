@@ -36,6 +36,9 @@ DOCUMENT_LIMIT = 16 << 20
 #: An escaped surrogate: half a character, unless its other half follows.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
+#: A dotted key of TOML that is nested too deep: the time that a parser takes for one grows with its square.
+_DOTTED = re.compile(rb"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){%d}""" % DEPTH_LIMIT)
+
 _KINDS = (
     (stat.S_ISREG, "a file"),
     (stat.S_ISDIR, "a folder"),
@@ -184,6 +187,8 @@ def parse_json(content: bytes) -> Any:
 
 def parse_toml(content: bytes) -> dict[str, Any]:
     """The document of a TOML text; raises Malformed."""
+    if _DOTTED.search(content):
+        raise Malformed(f"not TOML: nested deeper than {DEPTH_LIMIT} levels")
     try:
         document: dict[str, Any] = tomllib.loads(content.decode())
     except UnicodeDecodeError as error:

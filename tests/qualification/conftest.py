@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,37 +15,58 @@ from vgf_conformance.packs.pack import open_pack
 from vgf_conformance.qualification.machine import Machine
 from vgf_conformance.qualification.qualify import qualify
 from vgf_conformance.results.shards import Shard
-from vgf_conformance.targets.environment import package_versions
-from vgf_conformance.targets.process import ProcessTarget
+from vgf_conformance.targets.capabilities import Device, Platform
+from vgf_conformance.targets.environment import described_driver, package_versions
+from vgf_conformance.targets.process import ProcessTarget, recorded_driver
+from vgf_conformance.targets.vulkan import LAYERS, Driver
 
 DEVICE = "Fake 9000"
 
 
-def machine(runner: str, device: str = DEVICE) -> Machine:
+#: What the emulation layers' shaders need of a device.
+FEATURES = (
+    *("shaderInt8", "shaderInt16", "shaderInt64", "shaderFloat16"),
+    *("storageBuffer8BitAccess", "storageBuffer16BitAccess"),
+)
+
+
+def platform(device: str = DEVICE, **changes: Any) -> Platform:
+    """The emulation layers over the driver of a device that has all that they need."""
+    described = Device(
+        name=device,
+        kind="other",
+        api="1.3.0",
+        vendor_id=1,
+        device_id=2,
+        driver_version="1.0",
+        extensions={extension: 1 for extension in LAYERS.values()},
+        limits={},
+        driver_info="fakes 1.0",
+        features=dict.fromkeys(FEATURES, True),
+        formats=["bfloat16", "float32", "int8"],
+    )
+    found = Platform(Driver("fake", Path("fake.json")), tuple(LAYERS), described, (), "1.3.0")
+    return replace(found, **changes)
+
+
+def machine(runner: str, device: str = DEVICE, target: str = "emulation", **changes: Any) -> Machine:
     """A machine whose driver is a fake."""
-    driver = {"manifest": "fake", "device": device, "driver": "fakes 1.0", "api": "Vulkan 1.3.0"}
-    identity = {"name": device, "driver_info": "fakes 1.0", "vendor_id": 1}
+    found = platform(device, **changes)
     described: dict[str, Any] = {
         "versions": package_versions(),
         "python": "3.11",
+        "host": "Linux",
         "cpu": "one",
-        "targets": ["emulation"],
-        "driver": driver,
-        "device": identity,
-        "layers": {"emulation": "no layers"},
+        "targets": [target],
+        "driver": described_driver(found),
+        "device": found.identity,
+        "layers": {target: found.layers_text},
+        "validation": False,
     }
-    report = {
-        "identity": identity,
-        "layers": [],
-        "device": {
-            "name": device,
-            "extensions": {"VK_ARM_tensors": 1, "VK_ARM_data_graph": 1},
-            "features": {},
-            "formats": ["int8", "float32", "bfloat16"],
-        },
-    }
-    target = ProcessTarget("emulation", f"tests.fakes:{runner}", time_limit=30.0)
-    return Machine(target, described, identity, "no layers", report)
+    opened = ProcessTarget(
+        target, f"tests.fakes:{runner}", driver=recorded_driver(target, found), time_limit=30.0
+    )
+    return Machine(opened, described, found)
 
 
 def submission(packed: Path, folder: Path, runner: str, shards: int, device: str = DEVICE) -> Path:

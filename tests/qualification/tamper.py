@@ -19,7 +19,7 @@ def statement(shard: Path, **changes: Any) -> None:
 
 def reseal(shard: Path) -> None:
     """Make the statement's hashes those of the files."""
-    files = {name: sha256_of(shard / name) for name, kind in files_of(shard) if kind == "file"}
+    files = {entry.name: sha256_of(shard / entry.name) for entry in files_of(shard) if entry.kind == "file"}
     files.pop(STATEMENT)
     statement(shard, files=files)
 

@@ -15,14 +15,17 @@ submission/
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from vgf_conformance.packs.archive import MEMBER_LIMIT
 from vgf_conformance.results.shards import Shard
+from vgf_conformance.untrusted import BadFile, opened
 
 STATEMENT = "statement.json"
 CAPABILITIES = "capabilities.json"
@@ -31,8 +34,25 @@ OUTPUTS = "outputs"
 RUNS = ("run1.jsonl", "run2.jsonl")
 LOGS = ("run1.log", "run2.log")
 
+#: What a file has for a name until it is whole: a kill leaves no half file under its own.
+PARTIAL = ".partial-"
+
+#: Entries that a folder of a submission may have.
+ENTRY_LIMIT = 100_000
+
+FILE, FOLDER = "file", "folder"
+
 _SHARD = re.compile(r"shard-([1-9][0-9]{0,3})-of-([1-9][0-9]{0,3})")
 _OUTPUT = re.compile(r"outputs/[0-9a-f]{64}\.npy")
+_PARTIAL = re.compile(rf"(outputs/)?{re.escape(PARTIAL)}[a-z0-9_.]+")
+
+
+class Entry(NamedTuple):
+    """What lies in a folder: its name, FILE, FOLDER or what else it is, and the size of a file in bytes."""
+
+    name: str
+    kind: str
+    size: int
 
 
 def shard_folder(shard: Shard) -> str:
@@ -53,43 +73,66 @@ def output_name(sha256: str) -> str:
     return f"{OUTPUTS}/{sha256}.npy"
 
 
+def is_output(name: str) -> bool:
+    """Whether a file of a shard's folder has the name of an output."""
+    return _OUTPUT.fullmatch(name) is not None
+
+
 def is_known(name: str) -> bool:
     """Whether a shard's folder may hold a file of this name."""
-    return name in (STATEMENT, CAPABILITIES, *RUNS, *LOGS) or _OUTPUT.fullmatch(name) is not None
+    return name in (STATEMENT, CAPABILITIES, *RUNS, *LOGS) or is_output(name)
 
 
-def entries(folder: Path) -> Iterator[tuple[str, str]]:
-    """What a folder holds, by name: each name with ``file``, ``folder`` or what else it is.
+def is_partial(name: str) -> bool:
+    """Whether a file of a shard's folder is one that ``qualify`` had not finished when it was killed."""
+    return _PARTIAL.fullmatch(name) is not None
 
-    A link is not followed, and a file larger than any of a submission is none.
+
+def entries(folder: Path) -> list[Entry]:
+    """What a folder holds, by name; a link is not followed, and a file larger than any other is none.
+
+    Raises BadFile where the folder cannot be read, or has more than ENTRY_LIMIT entries.
     """
-    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
-        status = entry.stat(follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode):
-            yield entry.name, "folder"
-        elif stat.S_ISLNK(status.st_mode):
-            yield entry.name, "a link"
-        elif not stat.S_ISREG(status.st_mode):
-            yield entry.name, "no plain file"
-        elif status.st_size > MEMBER_LIMIT:
-            yield entry.name, f"{status.st_size} bytes, more than any file of a submission"
+    try:
+        with os.scandir(folder) as found:
+            listed = list(itertools.islice(found, ENTRY_LIMIT + 1))
+        if len(listed) > ENTRY_LIMIT:
+            raise BadFile(folder, f"holds more than {ENTRY_LIMIT} files")
+        return sorted(map(_entry, listed))
+    except OSError as error:
+        raise BadFile(folder, f"cannot be read: {error.strerror or error}") from error
+
+
+def _entry(found: os.DirEntry[str]) -> Entry:
+    status = found.stat(follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        kind = FOLDER
+    elif stat.S_ISLNK(status.st_mode):
+        kind = "a link"
+    elif not stat.S_ISREG(status.st_mode):
+        kind = "no plain file"
+    elif status.st_size > MEMBER_LIMIT:
+        kind = f"{status.st_size} bytes, more than any file of a submission"
+    else:
+        kind = FILE
+    return Entry(found.name, kind, status.st_size)
+
+
+def files_of(folder: Path) -> Iterator[Entry]:
+    """The files of a shard's folder and of its ``outputs``, named from there; raises BadFile."""
+    for entry in entries(folder):
+        if entry.kind == FOLDER and entry.name == OUTPUTS:
+            yield from (
+                inner._replace(name=f"{OUTPUTS}/{inner.name}") for inner in entries(folder / entry.name)
+            )
         else:
-            yield entry.name, "file"
+            yield entry
 
 
-def files_of(folder: Path) -> Iterator[tuple[str, str]]:
-    """The files of a shard's folder and of its ``outputs``, named from there, as ``entries`` has them."""
-    for name, kind in entries(folder):
-        if kind == "folder" and name == OUTPUTS:
-            yield from ((f"{OUTPUTS}/{inner}", what) for inner, what in entries(folder / name))
-        else:
-            yield name, kind
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file in hexadecimal."""
+def sha256_of(path: Path, limit: int = MEMBER_LIMIT) -> str:
+    """The SHA-256 of a file in hexadecimal; raises BadFile where it has more than ``limit`` bytes."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with opened(path, limit) as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

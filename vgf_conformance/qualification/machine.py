@@ -15,22 +15,21 @@ from vgf_conformance.targets.base import Target
 from vgf_conformance.targets.capabilities import Device, Platform
 from vgf_conformance.targets.environment import environment
 from vgf_conformance.targets.process import vulkan_target
-from vgf_conformance.targets.vulkan import Driver, DriverChoice
+from vgf_conformance.targets.vulkan import LAYERS, Driver, DriverChoice
+
+_BOTH = tuple(LAYERS)
+#: The emulation layers that a target may have, from the application down: a driver's own graphs without
+#: its own tensors are of no use, so no run has the tensor layer alone.
+_LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {"emulation": (_BOTH,), "vulkan": ((), ("Graph",), _BOTH)}
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A target that is open, and what is said of it.
-
-    ``described`` is the environment for run lines, ``device`` the device's identity, ``layers`` the
-    emulation layers over it in words, ``capabilities`` what the driver says of itself.
-    """
+    """A target that is open on ``platform``; ``described`` is the environment for run lines."""
 
     target: Target
     described: dict[str, Any]
-    device: dict[str, Any]
-    layers: str
-    capabilities: dict[str, Any]
+    platform: Platform
 
 
 @contextmanager
@@ -40,37 +39,44 @@ def open_machine(target: str, choice: DriverChoice) -> Iterator[Machine]:
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as layers:
         opened = vulkan_target(target, found, Path(layers))
         try:
-            described = environment([target], choice)
-            yield Machine(opened, described, found.identity, found.layers_text, found.to_json())
+            yield Machine(opened, environment([target], choice), found)
         finally:
             opened.close()
 
 
-def device_of(run: Mapping[str, Any]) -> Any:
-    """The identity of the device that a run line names; None where it names none."""
-    return run.get("device")
-
-
-def layers_of(run: Mapping[str, Any], target: str) -> Any:
-    """The emulation layers, in words, that a run line names for a target; None where it names none."""
-    layers = run.get("layers")
-    return layers.get(target) if isinstance(layers, dict) else None
-
-
 def platform_of(report: Mapping[str, Any]) -> Platform:
-    """The platform that a capability report describes, for a report that the schema accepts."""
-    known = {name: report["device"].get(name, default) for name, default in _UNSAID.items()}
-    device = Device(**known)
-    return Platform(Driver("", Path()), tuple(report["layers"]), device, (), "")
+    """The platform of a capability report that the schema accepts.
+
+    Raises ValueError where the report does not agree with itself, or is not one of this version's.
+    """
+    try:
+        found = Platform(
+            Driver(report["driver"], Path(report["manifest"])),
+            tuple(report["layers"]),
+            Device(**report["device"]),
+            tuple(report["others"]),
+            report["loader"],
+        )
+    except TypeError as error:
+        raise ValueError("$.device: not what this version says of a device") from error
+    again = found.to_json()
+    if again["identity"] != report["identity"]:
+        raise ValueError(f"$.identity: {report['identity']} is not that of its device, {again['identity']}")
+    if again != report:
+        name = next(name for name in {**again, **report} if again.get(name) != report.get(name))
+        raise ValueError(f"$.{name}: not what this version writes")
+    return found
 
 
-#: A device of which nothing is said.
-_UNSAID: dict[str, Any] = {
-    **dict.fromkeys(("name", "kind", "api", "driver_version"), ""),
-    **dict.fromkeys(("vendor_id", "device_id"), 0),
-    **{name: {} for name in ("extensions", "limits", "features")},
-    "formats": (),
-}
+def useless(target: str, found: Platform) -> str | None:
+    """Why no case can run on ``target``, or never did: layers and extensions; None where all is well."""
+    missing = [extension for extension in LAYERS.values() if extension not in found.device.extensions]
+    if found.layers not in _LAYERS[target]:
+        return f"no run on the target {target} has these layers: {' and '.join(found.layers) or 'none'}"
+    if missing:
+        words = f"{' and '.join(missing)} (with {found.layers_text})"
+        return f"{found.device.name} lacks {words}, so no case can run"
+    return None
 
 
 def operating_system() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vgf_conformance import __version__
+from vgf_conformance.untrusted import BadFile, read_text
 from vgf_conformance.vocabulary import UserError
 
 _PACKAGE = Path(__file__).parents[1]
@@ -19,12 +20,7 @@ def mandatory_cases(path: Path | None = None) -> list[str]:
         raise UserError(
             f"there is no list of mandatory cases for {__version__}: name one with --mandatory FILE"
         )
-    try:
-        cases = [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UserError(f"{path}: not UTF-8") from error
+    cases = list(dict.fromkeys(line.strip() for line in read_text(path).splitlines() if line.strip()))
     if not cases:
-        raise UserError(f"{path} names no case")
+        raise BadFile(path, "names no case")
     return cases

@@ -8,14 +8,21 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from vgf_conformance.formats.arrays import npy
+from vgf_conformance.formats.arrays import as_dtype, npy, read_npy
 from vgf_conformance.formats.delegate import Delegate
-from vgf_conformance.packs.folder import output_limit, read_limited, read_output
+from vgf_conformance.packs.folder import output_limit
 from vgf_conformance.packs.manifest import PackedCase
-from vgf_conformance.qualification.layout import output_name
+from vgf_conformance.qualification.layout import PARTIAL, output_name
 from vgf_conformance.results.record import OutputDigest, Record
 from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
+from vgf_conformance.untrusted import BadFile, read_bytes
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
+
+#: What a record may call the data type of an output.
+_DTYPES = (
+    *("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "int64"),
+    *("float16", "bfloat16", "float32", "float8_e4m3fn", "float8_e5m2"),
+)
 
 
 class Keeping:
@@ -46,10 +53,10 @@ class Keeping:
 def _keep(folder: Path, content: bytes) -> None:
     path = folder / output_name(hashlib.sha256(content).hexdigest())
     try:
-        if path.exists():
+        if path.is_file() and path.read_bytes() == content:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=PARTIAL)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
         # mkstemp's own mode is for its owner alone. Renamed when whole: a kill leaves no half output.
@@ -59,45 +66,57 @@ def _keep(folder: Path, content: bytes) -> None:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 
 
+def read_outputs(folder: Path, case: PackedCase, record: Record) -> list[list[Array]]:
+    """The outputs of the calls that a record names, out of a shard's folder.
+
+    Raises ValueError where there are more or fewer than the pack's calls have, and, naming the file, where
+    one is not as ``qualify`` writes it.
+    """
+    found = []
+    for number, (named, call) in enumerate(zip(record.outputs, case.calls, strict=False)):
+        if len(named) != len(call.outputs):
+            raise ValueError(f"names {len(named)} outputs of call {number}, should be {len(call.outputs)}")
+        shapes = [output.array.shape for output in call.outputs]
+        found.append([_read(folder, output, shape) for output, shape in zip(named, shapes, strict=True)])
+    return found
+
+
+def _read(folder: Path, output: OutputDigest, shape: tuple[int, ...]) -> Array:
+    name = output_name(output.sha256)
+    try:
+        content = read_bytes(folder / name, output_limit(shape))
+        if hashlib.sha256(content).hexdigest() != output.sha256:
+            raise ValueError("its SHA-256 is not that of its name")
+        if output.dtype not in _DTYPES:
+            raise ValueError(f"called {output.dtype!a}, which no output is")
+        array = as_dtype(read_npy(content), output.dtype)
+        # One array has one file: the order of its axes in memory and the header are ours.
+        if npy(array) != content:
+            raise ValueError("not written as qualify writes outputs")
+    except BadFile as error:
+        raise ValueError(f"{name}: {error.why}") from error
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    return array
+
+
 class HandedIn:
     """A Target that ran already: it gives the outputs that a record of a submission names."""
 
-    driver = ""
-
-    def __init__(self, folder: Path, case: PackedCase, record: Record) -> None:
-        self.name = record.target
-        self._folder = folder
-        self._case = case
-        self._record = record
+    def __init__(self, name: str, driver: str, outputs: Sequence[Sequence[Array]]) -> None:
+        self.name = name
+        self.driver = driver
+        self._outputs = outputs
 
     def load(self, delegates: Sequence[Delegate]) -> None:
         """Nothing is built."""
 
     def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
-        """The outputs of call ``index``; raises TargetFailure where the record has none of it, or no such."""
-        if index >= len(self._record.outputs):
-            raise _refused("the results name no outputs of this call")
-        shapes = [output.array.shape for output in self._case.calls[index].outputs]
-        named = self._record.outputs[index]
-        if len(named) != len(shapes):
-            raise _refused(f"the results name {len(named)} outputs, should be {len(shapes)}")
-        return Outputs([self._read(output, shape) for output, shape in zip(named, shapes, strict=True)])
+        """The outputs of call ``index``; raises TargetFailure where the record names none."""
+        if index >= len(self._outputs):
+            message = f"the results name no outputs of call {index}"
+            raise TargetFailure(Verdict.FAIL, Stage.RUN, Finding.INVALID, message)
+        return Outputs(list(self._outputs[index]))
 
     def close(self) -> None:
         """Nothing runs."""
-
-    def _read(self, output: OutputDigest, shape: tuple[int, ...]) -> Array:
-        name = output_name(output.sha256)
-        try:
-            content = read_limited(self._folder / name, output_limit(shape))
-            if hashlib.sha256(content).hexdigest() != output.sha256:
-                raise ValueError("its SHA-256 is not that of its name")
-            return read_output(content, shape)
-        except OSError as error:
-            raise _refused(f"{name}: {error.strerror or error}") from error
-        except ValueError as error:
-            raise _refused(f"{name}: {error}") from error
-
-
-def _refused(message: str) -> TargetFailure:
-    return TargetFailure(Verdict.FAIL, Stage.RUN, Finding.INVALID, message)

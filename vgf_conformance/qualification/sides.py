@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from vgf_conformance.comparison.drivers import Look
 from vgf_conformance.formats.arrays import read_npy
 from vgf_conformance.packs.archive import MEMBER_LIMIT
-from vgf_conformance.packs.folder import read_limited
-from vgf_conformance.qualification.layout import RUNS, output_name, shard_named
+from vgf_conformance.qualification.layout import FOLDER, RUNS, entries, output_name, shard_named
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import OutputDigest
 from vgf_conformance.results.store import read_results
-from vgf_conformance.vocabulary import UserError
+from vgf_conformance.untrusted import BadFile, is_folder, kind_of, read_bytes
 
 
 def read_side(path: Path) -> tuple[Results, Look]:
@@ -24,7 +23,8 @@ def read_side(path: Path) -> tuple[Results, Look]:
 
     Raises UserError where there are none, or where they cannot be read.
     """
-    shards = [folder for folder in sorted(path.glob("shard-*")) if shard_named(folder.name)]
+    listed = entries(path) if is_folder(path) else []
+    shards = [path / entry.name for entry in listed if entry.kind == FOLDER and shard_named(entry.name)]
     if not shards:
         return read_results([path]), lambda output: None
     return read_results([shard / RUNS[0] for shard in shards]), lambda output: _look(shards, output)
@@ -33,13 +33,13 @@ def read_side(path: Path) -> tuple[Results, Look]:
 def _look(shards: list[Path], output: OutputDigest) -> NDArray[Any] | None:
     for shard in shards:
         path = shard / output_name(output.sha256)
-        try:
-            content = read_limited(path, MEMBER_LIMIT)
-            if hashlib.sha256(content).hexdigest() != output.sha256:
-                raise ValueError("altered: its SHA-256 is not that of its name")
-            return read_npy(content)
-        except FileNotFoundError:
+        if kind_of(path) is None:
             continue
-        except (ValueError, OSError) as error:
-            raise UserError(f"{path}: {error}") from error
+        content = read_bytes(path, MEMBER_LIMIT)
+        if hashlib.sha256(content).hexdigest() != output.sha256:
+            raise BadFile(path, "altered: its SHA-256 is not that of its name")
+        try:
+            return read_npy(content)
+        except ValueError as error:
+            raise BadFile(path, str(error)) from error
     return None

@@ -6,6 +6,7 @@ SCHEMA_VERSION grows with every change that an older reader cannot take.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -16,6 +17,9 @@ from typing import Any
 
 from vgf_conformance import __version__
 from vgf_conformance.formats import schema
+from vgf_conformance.qualification.machine import platform_of
+from vgf_conformance.targets.capabilities import Platform
+from vgf_conformance.untrusted import parse_json
 
 SCHEMA_VERSION = 1
 
@@ -61,7 +65,7 @@ class Statement:
     @classmethod
     def decode(cls, content: bytes) -> Statement:
         """The inverse of encode; raises ValueError saying what is wrong."""
-        document = parse(content)
+        document = parse_json(content)
         if refusal := schema.newer(document, SCHEMA_VERSION):
             raise ValueError(refusal)
         _require(document, "schema.json")
@@ -69,16 +73,11 @@ class Statement:
         return cls(**{**document, "tool": Tool(**document["tool"])})
 
 
-def parse(content: bytes) -> Any:
-    """The value of a JSON file; raises ValueError where it is none."""
-    try:
-        return json.loads(content)
-    except RecursionError as error:
-        raise ValueError("not JSON: nested too deep") from error
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8") from error
-    except ValueError as error:
-        raise ValueError(f"not JSON: {error}") from error
+@functools.cache
+def longest_line() -> int:
+    """Characters that a text of a statement may have: the schema's own limit."""
+    document = json.loads(resources.files(__package__).joinpath("schema.json").read_text("utf-8"))
+    return int(document["$defs"]["line"]["maxLength"])
 
 
 def this_tool() -> Tool:
@@ -92,11 +91,11 @@ def this_tool() -> Tool:
     return Tool(__version__, digest.hexdigest())
 
 
-def parse_capabilities(content: bytes) -> dict[str, Any]:
-    """The capability report of a shard; raises ValueError saying what is wrong."""
-    document: dict[str, Any] = parse(content)
+def parse_capabilities(content: bytes) -> Platform:
+    """What a shard's capability report describes; raises ValueError saying what is wrong."""
+    document = parse_json(content)
     _require(document, "capabilities.json")
-    return document
+    return platform_of(document)
 
 
 def _require(document: Any, name: str) -> None:

@@ -51,7 +51,7 @@ def environment(
     }
     found = platforms(targets, choice)
     for chosen in found.values():
-        described["driver"] = _driver(chosen)
+        described["driver"] = described_driver(chosen)
         described["device"] = chosen.identity
         if chosen.others:
             described["unused devices"] = list(chosen.others)
@@ -91,7 +91,8 @@ def _processor() -> str:
     return f"{said['model name']} ({said.get('cpu family')}, {said.get('model')}, flags {abilities:08x})"
 
 
-def _driver(chosen: Platform) -> dict[str, str]:
+def described_driver(chosen: Platform) -> dict[str, str]:
+    """What a run line says of the driver."""
     device = chosen.device
     driver = " ".join(filter(None, [device.driver, device.driver_info]))
     return {

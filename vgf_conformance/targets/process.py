@@ -188,17 +188,20 @@ def vulkan_target(name: str, platform: Platform, folder: Path, time_limit: float
 
     What the device cannot do is refused before it gets there.
     """
-    described = platform.driver.name
-    if name == "vulkan":
-        described += f", {platform.layers_text}"
     process = ProcessTarget(
         name,
         "vgf_conformance.targets.vgf_runner:VgfRunner",
         environment=vulkan.layered_environment(platform.driver, platform.layers, folder, platform.validation),
-        driver=described,
+        driver=recorded_driver(name, platform),
         time_limit=time_limit,
     )
     return CapableTarget(process, platform)
+
+
+def recorded_driver(name: str, platform: Platform) -> str:
+    """What the records of the target ``name`` on ``platform`` have as their driver."""
+    driver = platform.driver.name
+    return f"{driver}, {platform.layers_text}" if name == "vulkan" else driver
 
 
 def emulation_target(driver: vulkan.Driver, folder: Path, time_limit: float = TIME_LIMIT) -> ProcessTarget:
