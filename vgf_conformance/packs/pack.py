@@ -18,8 +18,8 @@ from vgf_conformance.formats.scenario import scenario, scenario_of
 from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, read_graph, storage
 from vgf_conformance.formats.tosa_rules import unsound
 from vgf_conformance.formats.vgf import Vgf, read_vgf
-from vgf_conformance.packs.archive import MANIFEST, Archive
-from vgf_conformance.packs.manifest import Call, Manifest, PackedCase, StoredArray
+from vgf_conformance.packs.archive import MANIFEST, TOTAL_LIMIT, Archive
+from vgf_conformance.packs.manifest import Call, Manifest, PackedCase, StoredArray, members_of
 from vgf_conformance.terminal import one_line
 from vgf_conformance.untrusted import Malformed
 from vgf_conformance.vocabulary import UserError
@@ -169,6 +169,15 @@ class Pack:
         for name, member in listed.items():
             if sizes[name] != member.size:
                 raise self._refused(name, f"{sizes[name]} bytes, the manifest says {member.size}")
+
+        read = sum(
+            listed[name].size
+            for case in self.manifest.cases
+            for call in case.calls
+            for name in members_of(call)
+        )
+        if read > TOTAL_LIMIT:
+            raise self._refused(MANIFEST, f"its cases would read {read} bytes, more than any pack's")
 
     def _exact(self, call: Call, expected: list[Array]) -> list[Array] | None:
         exact = []
