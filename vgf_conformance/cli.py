@@ -535,16 +535,13 @@ def _needs_mending(record: Record) -> bool:
 
 
 def _extract(parsed: argparse.Namespace) -> int:
-    from vgf_conformance.formats.pte import read_delegates
+    from vgf_conformance.formats.pte import FILE_LIMIT, read_delegates
+    from vgf_conformance.untrusted import BadFile, Malformed, read_bytes
 
     try:
-        data = parsed.program.read_bytes()
-    except OSError as error:
-        raise UserError(f"{parsed.program}: {error.strerror}") from error
-    try:
-        delegates = read_delegates(data)
-    except ValueError as error:
-        raise UserError(f"{parsed.program}: {error}") from error
+        delegates = read_delegates(read_bytes(parsed.program, FILE_LIMIT))
+    except Malformed as error:
+        raise BadFile(parsed.program, str(error)) from error
     try:
         parsed.output.mkdir(parents=True, exist_ok=True)
         for number, delegate in enumerate(delegates):
