@@ -21,7 +21,6 @@ from vgf_conformance.quiet import quiet
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
 from vgf_conformance.terminal import complain, say, warn
-from vgf_conformance.untrusted import read_bytes
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     SCHEMES,
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
     from vgf_conformance.results.record import Record
 
     _Commands = argparse._SubParsersAction[Parser]
-
-#: Bytes that a .pte may have: it is read into memory.
-_PROGRAM_LIMIT = 4 << 30
 
 EXIT_PASS, EXIT_FAIL, EXIT_BAD_INPUT = 0, 1, 2
 #: As shells give for SIGINT.
@@ -604,12 +600,13 @@ def _needs_mending(record: Record) -> bool:
 
 
 def _extract(parsed: argparse.Namespace) -> int:
-    from vgf_conformance.formats.pte import read_delegates
+    from vgf_conformance.formats.pte import FILE_LIMIT, read_delegates
+    from vgf_conformance.untrusted import BadFile, Malformed, read_bytes
 
     try:
-        delegates = read_delegates(read_bytes(parsed.program, _PROGRAM_LIMIT))
-    except ValueError as error:
-        raise UserError(f"{parsed.program}: {error}") from error
+        delegates = read_delegates(read_bytes(parsed.program, FILE_LIMIT))
+    except Malformed as error:
+        raise BadFile(parsed.program, str(error)) from error
     for number, delegate in enumerate(delegates):
         path = parsed.output / f"delegate{number}.vgf"
         files.write(path, delegate)

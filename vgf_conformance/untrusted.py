@@ -118,14 +118,22 @@ def opened(path: Path, limit: int, *, links: bool = False) -> Iterator[BinaryIO]
         raise BadFile(path, _refusal(path, error, links)) from error
     except ValueError as error:
         raise BadFile(path, f"not a name of a file: {error}") from error
+    try:
+        _require_regular(path, os.fstat(descriptor), limit)
+    except BaseException:
+        os.close(descriptor)
+        raise
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            kind = next((kind for test, kind in _KINDS if test(status.st_mode)), "something else")
-            raise BadFile(path, f"is {kind}, not a regular file")
-        if status.st_size > limit:
-            raise BadFile(path, f"is too large: {status.st_size} bytes, where {limit} are the most")
         yield file
+
+
+def _require_regular(path: Path, status: os.stat_result, limit: int) -> None:
+    # Python makes no file object of a folder.
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((kind for test, kind in _KINDS if test(status.st_mode)), "something else")
+        raise BadFile(path, f"is {kind}, not a regular file")
+    if status.st_size > limit:
+        raise BadFile(path, f"is too large: {status.st_size} bytes, where {limit} are the most")
 
 
 def read_bytes(path: Path, limit: int, *, links: bool = False) -> bytes:

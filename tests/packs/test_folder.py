@@ -138,10 +138,10 @@ def _pipe(path: Path) -> None:
     ("fault", "words"),
     [
         (_pickled, "holds pickled Python objects"),
-        (_huge, "is larger than it can be (10120 bytes)"),
+        (_huge, "is too large: 800128 bytes, where 10120 are the most"),
         (_text, "is no .npy file"),
-        (_folder, "is not a file"),
-        (_pipe, "is not a file"),
+        (_folder, "is a folder, not a regular file"),
+        (_pipe, "is a pipe, not a regular file"),
     ],
 )
 def test_outputs_that_are_none_are_refused(

@@ -231,7 +231,7 @@ def test_a_manifest_that_is_none(tmp_path: Path, capfd: Capture, content: bytes)
 
 def test_what_is_no_pack_at_all(tmp_path: Path, capfd: Capture) -> None:
     refused(call(capfd, "verify", tmp_path / "none.zip"), "none.zip: no such file")
-    refused(call(capfd, "verify", tmp_path), "not a file")
+    refused(call(capfd, "verify", tmp_path), "is a folder, not a regular file")
     text = tmp_path / "text.zip"
     text.write_text("not a zip")
     refused(call(capfd, "verify", text), "not a pack: no zip archive")

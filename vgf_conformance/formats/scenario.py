@@ -14,7 +14,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vgf_conformance.formats.arrays import npy
-from vgf_conformance.formats.vgf import VgfTensor, read_vgf
+from vgf_conformance.formats.vgf import Vgf, VgfTensor, read_vgf
+from vgf_conformance.untrusted import Malformed
 
 #: The Vulkan format of a tensor's elements, by dtype.
 FORMATS = {
@@ -28,6 +29,8 @@ FORMATS = {
     "int64": "VK_FORMAT_R64_SINT",
     "float16": "VK_FORMAT_R16_SFLOAT",
     "bfloat16": "VK_FORMAT_R16_SFLOAT_FPENCODING_BFLOAT16_ARM",
+    "float8_e4m3fn": "VK_FORMAT_R8_SFLOAT_FPENCODING_FLOAT8E4M3_ARM",
+    "float8_e5m2": "VK_FORMAT_R8_SFLOAT_FPENCODING_FLOAT8E5M2_ARM",
     "float32": "VK_FORMAT_R32_SFLOAT",
 }
 
@@ -36,7 +39,7 @@ def write_scenario(folder: Path, vgf: bytes, inputs: Sequence[NDArray[Any]]) -> 
     """Write ``graph.vgf``, ``input0.npy`` ... and ``scenario.json``, whose path is returned.
 
     ``inputs`` are in the VGF's order and shapes; the outputs will be ``output0.npy`` ... Raises
-    KeyError for a dtype that no Vulkan format holds.
+    Malformed for a dtype that no Vulkan format holds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "graph.vgf").write_bytes(vgf)
@@ -48,8 +51,15 @@ def write_scenario(folder: Path, vgf: bytes, inputs: Sequence[NDArray[Any]]) -> 
 
 
 def scenario(vgf: bytes) -> str:
-    """The text of ``scenario.json`` for a VGF; raises KeyError for a dtype that no Vulkan format holds."""
-    read = read_vgf(vgf)
+    """The text of ``scenario.json`` for a VGF.
+
+    Raises Malformed for what is no VGF, and for a dtype that no Vulkan format holds.
+    """
+    return scenario_of(read_vgf(vgf))
+
+
+def scenario_of(read: Vgf) -> str:
+    """The same for a VGF that was read already."""
     tensors = [
         *(_tensor(f"input{number}", tensor, "readonly") for number, (_, tensor) in enumerate(read.inputs)),
         *(_tensor(f"output{number}", tensor, "writeonly") for number, (_, tensor) in enumerate(read.outputs)),
@@ -67,6 +77,8 @@ def scenario(vgf: bytes) -> str:
 
 
 def _tensor(name: str, tensor: VgfTensor, access: str) -> dict[str, Any]:
+    if tensor.dtype not in FORMATS:
+        raise Malformed(f"no Vulkan format of the scenario runner holds {tensor.dtype}")
     file = {"src" if access == "readonly" else "dst": f"{name}.npy"}
     return {
         "tensor": {

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vgf_conformance.formats import tosa_schema
+from vgf_conformance.formats.budget import Budget
+from vgf_conformance.untrusted import Malformed
 
 #: TOSA's name of an element type -> ours: a numpy name, or the name that TOSA alone has.
 DTYPES = {
@@ -117,36 +119,24 @@ class TosaGraph:
 def read_graph(data: bytes) -> TosaGraph:
     """Read a TOSA flatbuffer.
 
-    Raises ValueError ("not a TOSA flatbuffer: ...") on corrupt data, and ValueError
-    where the graph has control flow: the backend emits one region of one block, and
-    only such graphs are read.
+    What the graph says holds together as far as its form goes: names are declared once, constants have the
+    bytes of their shape, operators have their own attributes. What the operators make of it is looked at by
+    ``tosa_rules``. Raises Malformed ("not a TOSA flatbuffer: ...") on corrupt data, and where the graph has
+    control flow: the backend emits one region of one block, and only such graphs are read.
     """
     if data[4:8] != b"TOSA":
-        raise ValueError(f"not a TOSA flatbuffer: file identifier is {data[4:8]!r}")
+        raise Malformed(f"not a TOSA flatbuffer: file identifier is {data[4:8]!r}")
     try:
         root = schema("TosaGraph").GetRootAs(bytearray(data))
-        blocks = [block for region in _items(root, "Regions") for block in _items(region, "Blocks")]
-        version = _version(root.Version())
-        graph = _graph(blocks[0], version) if len(blocks) == 1 else None
+        regions = root.RegionsLength()
+        blocks = root.Regions(0).BlocksLength() if regions == 1 else regions
+        if (regions, blocks) == (1, 1):
+            return _Reader(Budget(len(data))).graph(root.Regions(0).Blocks(0), _version(root.Version()))
+    except Malformed as error:
+        raise Malformed(f"not a TOSA flatbuffer: {error}") from error
     except Exception as error:  # flatbuffers does not verify: anything may be raised on corrupt data
-        raise ValueError(f"not a TOSA flatbuffer: {type(error).__name__}: {error}") from error
-    if graph is None:
-        raise ValueError(
-            f"TOSA graph with control flow ({len(blocks)} blocks): only graphs of one block are supported"
-        )
-    return graph
-
-
-def _graph(block: Any, version: str) -> TosaGraph:
-    tensors = {tensor.name: tensor for tensor in map(_tensor, _items(block, "Tensors"))}
-    tensors |= {shape.name: shape for shape in map(_shape, _items(block, "Shapes"))}
-    operators = tuple(_operator(item, tensors) for item in _items(block, "Operators"))
-    graph = TosaGraph(version, tensors, operators, _names(block, "Inputs"), _names(block, "Outputs"))
-    used = {name for operator in operators for name in operator.inputs + operator.outputs}
-    unknown = used.union(graph.inputs, graph.outputs) - tensors.keys()
-    if unknown:
-        raise ValueError(f"tensors used but not declared: {', '.join(sorted(unknown))}")
-    return graph
+        raise Malformed(f"not a TOSA flatbuffer: {type(error).__name__}: {error}") from error
+    raise Malformed(f"TOSA graph with control flow ({blocks} blocks): only graphs of one block are supported")
 
 
 def _version(version: Any) -> str:
@@ -154,41 +144,112 @@ def _version(version: Any) -> str:
     return f"{text}-draft" if version._Draft() else text
 
 
-def _tensor(item: Any) -> TosaTensor:
-    shape = tuple(int(item.Shape(axis)) for axis in range(item.ShapeLength()))
-    dtype = _dtype(item.Type())
-    data = None if item.DataLength() == 0 else _decode(item.DataAsNumpy().tobytes(), dtype, shape)
-    return TosaTensor(item.Name().decode(), shape, dtype, data)
+class _Reader:
+    """Reads the parts of one graph, none of them larger than the file can hold."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+
+    def graph(self, block: Any, version: str) -> TosaGraph:
+        """The graph of a block; raises Malformed."""
+        found = [*map(self._tensor, self._items(block, "Tensors"))]
+        found += map(self._shape, self._items(block, "Shapes"))
+        tensors = {tensor.name: tensor for tensor in found}
+        if len(tensors) < len(found):
+            twice = Counter(tensor.name for tensor in found).most_common(1)[0][0]
+            raise Malformed(f"the tensor {twice!r} is declared twice")
+        operators = tuple(self._operator(item, tensors) for item in self._items(block, "Operators"))
+        graph = TosaGraph(
+            version, tensors, operators, self._names(block, "Inputs"), self._names(block, "Outputs")
+        )
+        _require_declared(graph)
+        return graph
+
+    def _tensor(self, item: Any) -> TosaTensor:
+        shape = tuple(int(item.Shape(axis)) for axis in range(self._count(item.ShapeLength())))
+        dtype, data = _dtype(item.Type()), self._bytes(item, "Data")
+        name = self._text(item.Name())
+        return TosaTensor(name, shape, dtype, _constant(name, data, dtype, shape) if data else None)
+
+    def _shape(self, item: Any) -> TosaTensor:
+        shape = (int(item.Rank()),)
+        data, name = self._bytes(item, "Data"), self._text(item.Name())
+        # A shape of rank 0 is constant too, and serialized as one unused number.
+        constant = bool(data) or shape == (0,)
+        return TosaTensor(name, shape, "shape", _constant(name, data, "shape", shape) if constant else None)
+
+    def _operator(self, item: Any, tensors: dict[str, TosaTensor]) -> TosaOperator:
+        name, inputs = _member("Op", item.Op()), self._names(item, "Inputs")
+        kind = _member("Attribute", item.AttributeType())
+        if kind not in ("NONE", attribute_kind(name)):
+            raise Malformed(f"an operator {name} has the attributes of another: {kind}")
+        attributes = {} if kind == "NONE" else self._attributes(item, kind)
+        for bound in {"min_val", "max_val"} & attributes.keys():
+            attributes[bound] = _limit(attributes[bound], name, inputs, tensors)
+        place = item.Location()
+        location = self._text(place.Text()) if place is not None else ""
+        return TosaOperator(name, attributes, inputs, self._names(item, "Outputs"), location)
+
+    def _attributes(self, item: Any, kind: str) -> dict[str, Any]:
+        held = item.Attribute()
+        if held is None:
+            raise Malformed(f"{kind} is missing")
+        table = schema(kind)()
+        table.Init(held.Bytes, held.Pos)
+        scalars, vectors = _fields(kind)
+        found = {_snake(name): _scalar(_snake(name), getattr(table, name)()) for name in scalars}
+        return found | {_snake(name): self._vector(table, name) for name in vectors}
+
+    def _vector(self, table: Any, method: str) -> Any:
+        length = self._count(getattr(table, f"{method}Length")())
+        values = getattr(table, f"{method}AsNumpy")() if length else np.zeros(0, np.uint8)
+        return values if values.dtype == np.uint8 else tuple(int(value) for value in values)
+
+    def _items(self, table: Any, field: str) -> list[Any]:
+        count = self._count(getattr(table, f"{field}Length")())
+        return [getattr(table, field)(index) for index in range(count)]
+
+    def _names(self, table: Any, field: str) -> tuple[str, ...]:
+        return tuple(map(self._text, self._items(table, field)))
+
+    def _bytes(self, item: Any, field: str) -> bytes:
+        length = self._budget.spend(getattr(item, f"{field}Length")())
+        return bytes(getattr(item, f"{field}AsNumpy")().tobytes()) if length else b""
+
+    def _text(self, text: bytes | None) -> str:
+        self._budget.spend(len(text or b""))
+        return (text or b"").decode()
+
+    def _count(self, length: int) -> int:
+        # An entry of a list takes a byte at least, and some hundred of them once it is read.
+        self._budget.spend(4 * length)
+        return length
 
 
-def _shape(item: Any) -> TosaTensor:
-    shape = (int(item.Rank()),)
-    data = item.DataAsNumpy().tobytes() if item.DataLength() else b""
-    # A shape of rank 0 is constant too, and serialized as one unused number.
-    constant = bool(data) or shape == (0,)
-    content = _decode(data, "shape", shape) if constant else None
-    return TosaTensor(item.Name().decode(), shape, "shape", content)
+def _require_declared(graph: TosaGraph) -> None:
+    used = {name for operator in graph.operators for name in operator.inputs + operator.outputs}
+    unknown = used.union(graph.inputs, graph.outputs) - graph.tensors.keys()
+    if unknown:
+        raise Malformed(f"tensors used but not declared: {', '.join(sorted(unknown))}")
 
 
-def _operator(item: Any, tensors: dict[str, TosaTensor]) -> TosaOperator:
-    inputs = _names(item, "Inputs")
-    attributes = _attributes(item)
-    for bound in {"min_val", "max_val"} & attributes.keys():
-        attributes[bound] = _decode(attributes[bound].tobytes(), tensors[inputs[0]].dtype, ()).item()
-    place = item.Location()
-    location = (place.Text() or b"").decode() if place is not None else ""
-    return TosaOperator(_member("Op", item.Op()), attributes, inputs, _names(item, "Outputs"), location)
+def _constant(name: str, data: bytes, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The content of a tensor; raises Malformed where the bytes are not those of its shape."""
+    count = math.prod(shape)
+    wanted = {"int4": (count + 1) // 2, "int48": 6 * count}.get(dtype, count * storage(dtype).itemsize)
+    # Rank 0 of a shape has one number, which nobody uses; the serializer may fill up to eight bytes.
+    if min(shape, default=0) < 0 or not wanted <= len(data) < wanted + 8 + 8 * (count == 0):
+        raise Malformed(f"the constant {name!r} of {dtype} {list(shape)} has {len(data)} bytes")
+    return _decode(data, dtype, shape)
 
 
-def _attributes(item: Any) -> dict[str, Any]:
-    kind = _member("Attribute", item.AttributeType())
-    if kind == "NONE":
-        return {}
-    table = schema(kind)()
-    table.Init(item.Attribute().Bytes, item.Attribute().Pos)
-    scalars, vectors = _fields(kind)
-    found = {_snake(name): _scalar(_snake(name), getattr(table, name)()) for name in scalars}
-    return found | {_snake(name): _vector(_snake(name), table, name) for name in vectors}
+def _limit(data: Any, operator: str, inputs: tuple[str, ...], tensors: dict[str, TosaTensor]) -> int | float:
+    """One of CLAMP's bounds, stored as a number of its operand's dtype."""
+    dtype = tensors[inputs[0]].dtype if inputs and inputs[0] in tensors else ""
+    if not dtype or len(data) < storage(dtype).itemsize:
+        raise Malformed(f"an operator {operator} has bounds that are no numbers of its operand's type")
+    value: int | float = _decode(data.tobytes(), dtype, ()).item()
+    return value
 
 
 @functools.cache
@@ -207,12 +268,6 @@ def _scalar(name: str, value: Any) -> Any:
     if name in ENUMERATIONS:
         return _member(ENUMERATIONS[name], value)
     return value.decode() if isinstance(value, bytes) else value
-
-
-def _vector(name: str, table: Any, method: str) -> Any:
-    length = getattr(table, f"{method}Length")()
-    values = getattr(table, f"{method}AsNumpy")() if length else np.zeros(0, np.uint8)
-    return values if values.dtype == np.uint8 else tuple(int(value) for value in values)
 
 
 @functools.cache
@@ -250,22 +305,34 @@ def _dtype(number: int) -> str:
 
 
 @functools.cache
+def attribute_kind(operator: str) -> str:
+    """``CONV2D`` has a ``Conv2dAttribute``: the union's member with the same letters.
+
+    Raises Malformed for what is no operator.
+    """
+    wanted = f"{operator.replace('_', '')}attribute".lower()
+    for name in vars(schema("Attribute")):
+        if name.lower() == wanted:
+            return str(name)
+    raise Malformed(f"{operator} is no TOSA operator")
+
+
+@functools.cache
+def attribute_names(kind: str) -> frozenset[str]:
+    """The names of the attributes in a member of the union, as ``TosaOperator`` has them."""
+    scalars, vectors = _fields(kind)
+    return frozenset(map(_snake, [*scalars, *vectors]))
+
+
+@functools.cache
 def _member(enumeration: str, number: int) -> str:
     for name, value in vars(schema(enumeration)).items():
         if value == number and not name.startswith("_"):
             return str(name)
-    raise ValueError(f"{number} is no {enumeration}")
+    raise Malformed(f"{number} is no {enumeration}")
 
 
 @functools.cache
 def schema(table: str) -> Any:
     """The accessor class, or the enumeration, of that name."""
     return getattr(tosa_schema, table)
-
-
-def _items(table: Any, field: str) -> list[Any]:
-    return [getattr(table, field)(index) for index in range(getattr(table, f"{field}Length")())]
-
-
-def _names(table: Any, field: str) -> tuple[str, ...]:
-    return tuple(name.decode() for name in _items(table, field))

@@ -23,6 +23,7 @@ from vgf_conformance.formats.tosa import (
     TosaGraph,
     TosaOperator,
     TosaTensor,
+    attribute_kind,
     schema,
     storage,
 )
@@ -86,7 +87,7 @@ def _shape(builder: Any, tensor: TosaTensor) -> int:
 
 
 def _operator(builder: Any, operator: TosaOperator, graph: TosaGraph) -> int:
-    kind = _attribute_kind(operator.name)
+    kind = attribute_kind(operator.name)
     clamped = graph.tensors[operator.inputs[0]].dtype if operator.inputs else ""
     made = {
         name: _attribute(builder, name, value, clamped) for name, value in sorted(operator.attributes.items())
@@ -125,16 +126,6 @@ def encode(data: NDArray[Any], dtype: str) -> bytes:
     if dtype == "int48":
         return data.astype("<i8").reshape(-1, 1).view(np.uint8)[:, :6].tobytes()
     return np.ascontiguousarray(data, storage(dtype)).tobytes()
-
-
-@functools.cache
-def _attribute_kind(operator: str) -> str:
-    """``CONV2D`` has a ``Conv2dAttribute``: the union's member with the same letters."""
-    wanted = f"{operator.replace('_', '')}attribute".lower()
-    for name in vars(schema("Attribute")):
-        if name.lower() == wanted:
-            return str(name)
-    raise ValueError(f"{operator} is no TOSA operator")
 
 
 @functools.cache

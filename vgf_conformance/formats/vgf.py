@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import vgfpy
 
+from vgf_conformance.formats.budget import Budget
+from vgf_conformance.untrusted import Malformed
+
 #: VkFormat of a VGF tensor -> numpy dtype name (Vulkan 1.3 core, VK_ARM_tensors).
 DTYPE_OF_FORMAT: dict[int, str] = {
     13: "uint8",
@@ -118,29 +121,40 @@ class Vgf:
 
 
 def read_vgf(data: bytes) -> Vgf:
-    """Decode a VGF file; raises ValueError saying what is wrong where it is not one."""
-    header = _header(data)
+    """Decode a VGF file; raises Malformed ("not a valid VGF file: ...") where it is none."""
+    try:
+        return _read(data)
+    except Malformed as error:
+        raise Malformed(f"not a valid VGF file: {error}") from error
+    except Exception as error:  # whatever the VGF library makes of corrupt data
+        raise Malformed(f"not a valid VGF file: {type(error).__name__}: {error}") from error
+
+
+def _read(data: bytes) -> Vgf:
+    header, budget = _header(data), Budget(len(data))
     resources = _resources(
         _section(
             data, "resource table", header.GetModelResourceTableOffset(), header.GetModelResourceTableSize()
-        )
+        ),
+        budget,
     )
     section = _section(
         data, "sequence table", header.GetModelSequenceTableOffset(), header.GetModelSequenceTableSize()
     )
     sequence = vgfpy.CreateModelSequenceTableDecoder(section, len(section))
     if sequence is None:
-        raise ValueError("not a valid VGF file: its sequence table does not decode")
-    segments = range(sequence.modelSequenceTableSize())
+        raise Malformed("its sequence table does not decode")
+    slots = _Slots(sequence, resources, budget)
+    segments = range(_bounded(budget, sequence.modelSequenceTableSize()))
     return Vgf(
         version=(header.GetMajor(), header.GetMinor(), header.GetPatch()),
         resources=resources,
-        inputs=_slots(sequence, sequence.getModelSequenceInputBindingSlotsHandle(), resources),
-        outputs=_slots(sequence, sequence.getModelSequenceOutputBindingSlotsHandle(), resources),
+        inputs=slots.of(sequence.getModelSequenceInputBindingSlotsHandle()),
+        outputs=slots.of(sequence.getModelSequenceOutputBindingSlotsHandle()),
         written=frozenset(
             tensor.index
             for segment in segments
-            for _, tensor in _slots(sequence, sequence.getSegmentOutputBindingSlotsHandle(segment), resources)
+            for _, tensor in slots.of(sequence.getSegmentOutputBindingSlotsHandle(segment))
         ),
         segments=tuple(sequence.getSegmentType(segment).name.lower() for segment in segments),
     )
@@ -149,33 +163,38 @@ def read_vgf(data: bytes) -> Vgf:
 def _header(data: bytes) -> vgfpy.HeaderDecoder:
     size = vgfpy.HeaderSize()
     if len(data) < size:
-        raise ValueError(f"not a valid VGF file: {len(data)} bytes, the header alone takes {size}")
+        raise Malformed(f"{len(data)} bytes, the header alone takes {size}")
     if data[: len(_MAGIC)] != _MAGIC:
-        raise ValueError("not a valid VGF file: the header does not start with the VGF magic number")
+        raise Malformed("the header does not start with the VGF magic number")
     header = vgfpy.CreateHeaderDecoder(data, size, len(data))
     if header is None or not header.IsValid() or not header.CheckVersion():
         if data[_VERSION][:2] == _SUPPORTED:
-            raise ValueError("not a valid VGF file: its header is corrupt, or the file is cut short")
-        raise ValueError(f"VGF version {'.'.join(map(str, data[_VERSION]))} is not supported here")
+            raise Malformed("its header is corrupt, or the file is cut short")
+        raise Malformed(f"VGF version {'.'.join(map(str, data[_VERSION]))} is not supported here")
     return header
 
 
 def _section(data: bytes, name: str, offset: int, size: int) -> bytes:
     if offset + size > len(data):
-        raise ValueError(
-            f"not a valid VGF file: the {name} ends at byte {offset + size}, the file at {len(data)}"
-        )
+        raise Malformed(f"the {name} ends at byte {offset + size}, the file at {len(data)}")
     return data[offset : offset + size]
 
 
-def _resources(section: bytes) -> tuple[VgfTensor, ...]:
+def _bounded(budget: Budget, count: int) -> int:
+    # Each entry of a list takes four bytes at least.
+    budget.spend(4 * count)
+    return count
+
+
+def _resources(section: bytes, budget: Budget) -> tuple[VgfTensor, ...]:
     table = vgfpy.CreateModelResourceTableDecoder(section, len(section))
     if table is None:
-        raise ValueError("not a valid VGF file: its resource table does not decode")
+        raise Malformed("its resource table does not decode")
     tensors = []
-    for index in range(table.size()):
+    for index in range(_bounded(budget, table.size())):
         shape = table.getTensorShape(index)
         vk_format = table.getVkFormat(index)
+        budget.spend(8 * len(shape or ()))
         tensors.append(
             VgfTensor(
                 index=index,
@@ -189,15 +208,20 @@ def _resources(section: bytes) -> tuple[VgfTensor, ...]:
     return tuple(tensors)
 
 
-def _slots(
-    sequence: vgfpy.ModelSequenceTableDecoder,
-    handle: vgfpy.BindingSlotArrayHandle_s,
-    resources: tuple[VgfTensor, ...],
-) -> tuple[tuple[int, VgfTensor], ...]:
-    slots = []
-    for slot in range(sequence.getBindingsSize(handle)):
-        index = sequence.getBindingSlotMrtIndex(handle, slot)
-        if index >= len(resources):
-            raise ValueError(f"not a valid VGF file: a binding names resource {index} of {len(resources)}")
-        slots.append((sequence.getBindingSlotBinding(handle, slot), resources[index]))
-    return tuple(slots)
+@dataclass(frozen=True)
+class _Slots:
+    """Reads lists of binding slots."""
+
+    sequence: vgfpy.ModelSequenceTableDecoder
+    resources: tuple[VgfTensor, ...]
+    budget: Budget
+
+    def of(self, handle: vgfpy.BindingSlotArrayHandle_s) -> tuple[tuple[int, VgfTensor], ...]:
+        """The slots of ``handle``, as binding number and tensor."""
+        slots = []
+        for slot in range(_bounded(self.budget, self.sequence.getBindingsSize(handle))):
+            index = self.sequence.getBindingSlotMrtIndex(handle, slot)
+            if index >= len(self.resources):
+                raise Malformed(f"a binding names resource {index} of {len(self.resources)}")
+            slots.append((self.sequence.getBindingSlotBinding(handle, slot), self.resources[index]))
+        return tuple(slots)

@@ -7,6 +7,7 @@ what to trust is the SHA-256 of the whole file, as its publisher gives it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -18,7 +19,11 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from types import TracebackType
+from typing import BinaryIO
 
+from vgf_conformance.packs.directory import require_short
+from vgf_conformance.terminal import one_line
+from vgf_conformance.untrusted import FILE, BadFile, Malformed, kind_of, opened
 from vgf_conformance.vocabulary import UserError
 
 MANIFEST = "manifest.json"
@@ -30,6 +35,9 @@ TOTAL_LIMIT = 8 << 30
 #: real packs shrink to a third or so.
 RATIO_LIMIT = 100
 RATIO_FREE = 16 << 20
+
+#: Characters of a member's name: 29 in a pack.
+_NAME_LIMIT = 200
 
 _COMMENT = "sha256:{}"
 _COMMENT_LENGTH = len(_COMMENT.format("0" * 64))
@@ -48,7 +56,7 @@ _DAMAGE = (
 
 def require_replaceable(path: Path) -> None:
     """Raise UserError where ``path`` is something that a pack must not replace, before any work is done."""
-    if path.exists() and not path.is_file():
+    if kind_of(path) not in (None, FILE) and not path.is_file():
         raise UserError(f"{path} is no file that a pack could replace: name another")
 
 
@@ -80,7 +88,7 @@ def _write(path: Path, manifest: bytes, members: Mapping[str, Path]) -> None:
             _add(archive, name, members[name].read_bytes())
         archive.comment = _COMMENT.format("0" * 64).encode()
     with path.open("r+b") as file:
-        digest = _digest(path, path.stat().st_size - _COMMENT_LENGTH)
+        digest = _digest(file, path.stat().st_size - _COMMENT_LENGTH)
         file.seek(-_COMMENT_LENGTH, os.SEEK_END)
         file.write(_COMMENT.format(digest).encode())
 
@@ -91,13 +99,13 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     archive.writestr(info, content, zipfile.ZIP_DEFLATED, compresslevel=9)
 
 
-def _digest(path: Path, size: int) -> str:
+def _digest(file: BinaryIO, size: int) -> str:
     """The SHA-256 of the first ``size`` bytes of a file."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while size > 0 and (block := file.read(min(size, 1 << 20))):
-            digest.update(block)
-            size -= len(block)
+    file.seek(0)
+    while size > 0 and (block := file.read(min(size, 1 << 20))):
+        digest.update(block)
+        size -= len(block)
     return digest.hexdigest()
 
 
@@ -107,19 +115,17 @@ class Archive:
     def __init__(self, path: Path) -> None:
         """Open it; raises UserError where it is none, or has members that no pack has."""
         self.path = path
-        if not path.is_file():
-            raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
-        try:
-            self._zip = zipfile.ZipFile(path)
-        except PermissionError as error:
-            raise UserError(f"{path}: {error.strerror}") from error
-        except _DAMAGE as error:
-            raise UserError(f"{path}: not a pack: no zip archive, or cut short ({error})") from error
-        try:
+        with contextlib.ExitStack() as stack:
+            self._file = stack.enter_context(opened(path, TOTAL_LIMIT))
+            self._size = os.fstat(self._file.fileno()).st_size
+            try:
+                require_short(self._file, self._size)
+                self._zip = stack.enter_context(zipfile.ZipFile(self._file))
+            except _DAMAGE as error:
+                why = one_line(str(error))
+                raise BadFile(path, f"not a pack: no zip archive, or cut short ({why})") from error
             self._require_sane()
-        except BaseException:
-            self.close()
-            raise
+            self._close = stack.pop_all().close
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -127,27 +133,29 @@ class Archive:
         return {info.filename: info.file_size for info in self._zip.infolist()}
 
     def read(self, name: str) -> bytes:
-        """The content of a member, no more than its header says; raises ValueError where it is damaged."""
+        """The content of a member, no more than its header says; raises Malformed where it is damaged."""
         try:
+            size = self._zip.getinfo(name).file_size
             with self._zip.open(name) as file:
-                return file.read()
+                # Asked for all there is, zipfile would unpack more than the header says.
+                return file.read(size + 1)
         except (*_DAMAGE, KeyError) as error:
-            raise ValueError(str(error)) from error
+            raise Malformed(str(error)) from error
 
     def whole_digest(self) -> str:
         """The SHA-256 of the file."""
-        return _digest(self.path, self.path.stat().st_size)
+        return _digest(self._file, self._size)
 
     def require_digest(self) -> None:
         """Raise UserError where the digest at the file's end is not that of what stands before it."""
-        digest = _digest(self.path, self.path.stat().st_size - _COMMENT_LENGTH)
+        digest = _digest(self._file, self._size - _COMMENT_LENGTH)
         if self._zip.comment != _COMMENT.format(digest).encode():
-            noted = ascii(self._zip.comment.decode(errors="replace"))
-            raise UserError(f"{self.path}: altered: its SHA-256 is {digest}, its end says {noted}")
+            noted = ascii(self._zip.comment[: 2 * _COMMENT_LENGTH].decode(errors="replace"))
+            raise BadFile(self.path, f"altered: its SHA-256 is {digest}, its end says {noted}")
 
     def close(self) -> None:
         """Close the file."""
-        self._zip.close()
+        self._close()
 
     def __enter__(self) -> Archive:
         return self
@@ -161,19 +169,37 @@ class Archive:
         for info in self._zip.infolist():
             fault = _fault(info)
             if fault:
-                raise UserError(f"{self.path}: member {info.filename!a} {fault}")
+                raise BadFile(self.path, f"member {_shown(info)} {fault}")
         twice = [name for name, count in Counter(self._zip.namelist()).items() if count > 1]
         if twice:
-            raise UserError(f"{self.path}: member {twice[0]!a} is there twice")
-        total, packed = sum(self.sizes.values()), self.path.stat().st_size
-        if total > min(TOTAL_LIMIT, RATIO_FREE + RATIO_LIMIT * packed):
-            raise UserError(
-                f"{self.path}: a decompression bomb: {packed} bytes would become {total}, more than any pack"
+            raise BadFile(self.path, f"member {twice[0][:_NAME_LIMIT]!a} is there twice")
+        total = sum(self.sizes.values())
+        if total > min(TOTAL_LIMIT, RATIO_FREE + RATIO_LIMIT * self._size):
+            raise BadFile(
+                self.path,
+                f"a decompression bomb: {self._size} bytes would become {total}, more than any pack",
             )
+        self._require_apart()
+
+    def _require_apart(self) -> None:
+        """Raise UserError where two members lie over each other, or one outside the file."""
+        end = 0
+        for info in sorted(self._zip.infolist(), key=lambda info: info.header_offset):
+            if info.header_offset < end:
+                raise BadFile(self.path, f"member {_shown(info)} lies over another")
+            end = info.header_offset + info.compress_size
+        if end > self._size:
+            raise BadFile(self.path, "not a pack: no zip archive, or cut short (a member ends behind it)")
+
+
+def _shown(info: zipfile.ZipInfo) -> str:
+    return ascii(info.filename[:_NAME_LIMIT])
 
 
 def _fault(info: zipfile.ZipInfo) -> str:
     """What no member of a pack has; empty where there is nothing."""
+    if not 0 < len(info.filename) <= _NAME_LIMIT:
+        return f"has a name of {len(info.filename)} characters"
     # zipfile has cut the name at a NUL and made slashes of backslashes on Windows alone.
     path = PurePosixPath(info.filename.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in info.filename:

@@ -27,9 +27,10 @@ from vgf_conformance.evaluation.prepare import Prepared, prepare
 from vgf_conformance.evaluation.subject import subject_of
 from vgf_conformance.evaluation.walk import Call as WalkedCall
 from vgf_conformance.formats.arrays import npy
-from vgf_conformance.formats.scenario import scenario
+from vgf_conformance.formats.scenario import scenario_of
 from vgf_conformance.formats.tosa import TosaGraph
-from vgf_conformance.formats.vgf import Vgf, read_vgf
+from vgf_conformance.formats.tosa_rules import unsound
+from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache, default_folder
 from vgf_conformance.packs.archive import require_replaceable, write_archive
@@ -43,7 +44,7 @@ from vgf_conformance.packs.manifest import (
     StoredArray,
     case_id,
 )
-from vgf_conformance.packs.pack import Array, misfit
+from vgf_conformance.packs.pack import Array, misfit, vgf_misfit
 from vgf_conformance.quiet import quiet
 from vgf_conformance.results.expectations import Expectation, Expectations, load_expectations
 from vgf_conformance.targets.base import Target
@@ -267,7 +268,7 @@ class _Builder:
         delegate, graph = prepared.artifact.delegates[walked.delegate], prepared.graphs[walked.delegate]
         vgf = read_vgf(delegate.vgf)
         inputs, outputs = walked.inputs, walked.outputs.arrays
-        fault = misfit(graph, inputs, outputs) or _vgf_misfit(vgf, inputs, outputs)
+        fault = unsound(graph) or misfit(graph, inputs, outputs) or vgf_misfit(vgf, inputs, outputs)
         if fault:
             raise Unfit(fault)
         judged = judge_device(graph, inputs, outputs, outputs, target="reference", delegate=delegate.name)
@@ -278,7 +279,7 @@ class _Builder:
             tosa_version=graph.version,
             tosa=self.store.add(delegate.tosa, "tosa"),
             vgf=self.store.add(delegate.vgf, "vgf"),
-            scenario=self.store.add(scenario(delegate.vgf).encode(), "json"),
+            scenario=self.store.add(scenario_of(vgf).encode(), "json"),
             inputs=tuple(map(self.store.add_array, inputs)),
             outputs=tuple(
                 Expected(
@@ -306,20 +307,6 @@ def _require_sound(prepared: Prepared) -> None:
     for comparison in prepared.comparisons:
         if comparison.passed is False:
             raise Unfit(f"fails at {comparison.stage.value}: {comparison.message}")
-
-
-def _vgf_misfit(vgf: Vgf, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
-    """How arrays differ from what the VGF declares, by which the scenario runner reads and writes files.
-
-    An output of rank 0 may be one of shape [1] there.
-    """
-    for what, slots, arrays in (("input", vgf.inputs, inputs), ("output", vgf.outputs, outputs)):
-        for number, ((_, tensor), array) in enumerate(zip(slots, arrays, strict=True)):
-            scalar = what == "output" and array.size == 1 and set(tensor.shape) <= {1}
-            if tensor.dtype != array.dtype.name or (tensor.shape != array.shape and not scalar):
-                declared, given = f"{tensor.dtype} {list(tensor.shape)}", f"{array.dtype} {list(array.shape)}"
-                return f"{what} {number} of the VGF is {declared}, the program's {given}"
-    return ""
 
 
 def _exact(tosa: bytes, graph: TosaGraph, inputs: Sequence[Array]) -> list[Any]:

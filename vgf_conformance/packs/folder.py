@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,6 +16,8 @@ from vgf_conformance.packs.pack import Array, Pack
 from vgf_conformance.packs.run import run_case
 from vgf_conformance.results.record import Record
 from vgf_conformance.targets.base import Outputs, TargetFailure
+from vgf_conformance.terminal import one_line
+from vgf_conformance.untrusted import FOLDER, BadFile, Malformed, is_folder, kind_of, read_bytes
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
 #: The target's word in records of outputs that were brought back: nobody here saw what made them.
@@ -39,7 +44,7 @@ On the device, with the emulation layers where the driver lacks VK_ARM_tensors o
 leaves output0.npy, output1.npy ... in each call's folder. Bring this folder back, or those files alone in
 their folders, and have them judged:
 
-    vgf-conformance pack verify {name} --outputs {folder}
+    vgf-conformance pack verify {file} --outputs {folder}
 
 bfloat16 is stored as uint16, fp8 as uint8.
 """
@@ -48,10 +53,11 @@ bfloat16 is stored as uint16, fp8 as uint8.
 def unpack(pack: Pack, folder: Path) -> None:
     """Write the pack into ``folder``, which must be empty or not exist; raises UserError.
 
-    No name of a file comes from the pack as it is: see ``PackedCase.folder``.
+    No name of a file comes from the pack as it is (see ``PackedCase.folder``), and the scenarios, which say
+    what the runner reads and writes, are made here.
     """
     try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if kind_of(folder) is not None and (not is_folder(folder) or any(folder.iterdir())):
             raise UserError(f"{folder} exists and is not an empty folder: name another")
         for case in pack.manifest.cases:
             for number, call in enumerate(case.calls):
@@ -59,17 +65,27 @@ def unpack(pack: Pack, folder: Path) -> None:
                 target.mkdir(parents=True)
                 for name, member in _files(call):
                     (target / name).write_bytes(pack.content(member))
+                (target / "scenario.json").write_bytes(pack.scenario(call))
         text = _README.format(
-            cases=len(pack.manifest.cases), name=pack.path.name, sha256=pack.sha256, folder=folder.name
+            cases=len(pack.manifest.cases),
+            name=one_line(pack.path.name),
+            sha256=pack.sha256,
+            file=_word(pack.path.name),
+            folder=_word(folder.name or "."),
         )
         (folder / "README.txt").write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror or error}") from error
 
 
+def _word(name: str) -> str:
+    """A file's name as one word of a shell command, on one line whatever it holds."""
+    return shlex.quote(one_line(name))
+
+
 def _files(call: Call) -> Iterator[tuple[str, str]]:
-    """The files of a call's folder, each with its member."""
-    yield from (("scenario.json", call.scenario), ("graph.vgf", call.vgf), ("graph.tosa", call.tosa))
+    """The files of a call's folder that are members, each with its member."""
+    yield from (("graph.vgf", call.vgf), ("graph.tosa", call.tosa))
     for number, array in enumerate(call.inputs):
         yield f"input{number}.npy", array.member
     for number, output in enumerate(call.outputs):
@@ -87,7 +103,7 @@ def judge_outputs(pack: Pack, folder: Path) -> list[Record]:
 
     Raises UserError where the folder is none of this pack's, or an output is no ``.npy`` of numbers.
     """
-    if not any((folder / case.folder).is_dir() for case in pack.manifest.cases):
+    if not any(kind_of(folder / case.folder) == FOLDER for case in pack.manifest.cases):
         raise UserError(f"{folder}: no folder of a case of {pack.path}; see vgf-conformance pack unpack")
     return [run_case(pack, case, _BroughtBack(folder, case)) for case in pack.manifest.cases]
 
@@ -121,22 +137,20 @@ class _BroughtBack:
 
 
 def read_output(content: bytes, shape: tuple[int, ...]) -> Array:
-    """An output of ``shape`` in a ``.npy`` file, narrow floats as integers; raises ValueError."""
+    """An output of ``shape`` in a ``.npy`` file, narrow floats as integers; raises Malformed."""
     array = read_npy(content)
     # A VGF has a rank-0 tensor as one of shape [1].
     return array.reshape(shape) if array.size == 1 and set(shape) <= {1} else array
 
 
 def read_limited(path: Path, limit: int) -> bytes:
-    """The content of a file; raises ValueError where it is none or has more bytes, and OSError."""
-    # A pipe would be waited for.
-    if path.exists() and not path.is_file():
-        raise ValueError("is not a file")
-    with path.open("rb") as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
-        raise ValueError(f"is larger than it can be ({limit} bytes)")
-    return content
+    """The content of a file; raises ValueError where it is none or has more bytes, and FileNotFoundError."""
+    if kind_of(path) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    try:
+        return read_bytes(path, limit)
+    except BadFile as error:
+        raise ValueError(error.why) from error
 
 
 def output_limit(shape: tuple[int, ...]) -> int:
@@ -145,12 +159,15 @@ def output_limit(shape: tuple[int, ...]) -> int:
 
 
 def _output(path: Path, number: int, shape: tuple[int, ...]) -> Array:
-    try:
-        return read_output(read_limited(path, output_limit(shape)), shape)
-    except FileNotFoundError:
+    # Neither the case's folder nor the call's may lead elsewhere.
+    for folder in (path.parent.parent, path.parent):
+        if kind_of(folder) not in (FOLDER, None):
+            raise BadFile(folder, f"is {kind_of(folder)}, not a folder")
+    if kind_of(path) is None:
         message = f"output {number} is missing: {path.parent.parent.name}/{path.parent.name}/{path.name}"
-        raise TargetFailure(Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN, message) from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UserError(f"{path}: {error}") from error
+        raise TargetFailure(Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN, message)
+    content = read_bytes(path, output_limit(shape))
+    try:
+        return read_output(content, shape)
+    except Malformed as error:
+        raise BadFile(path, str(error)) from error

@@ -15,8 +15,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from vgf_conformance.formats import schema
+from vgf_conformance.untrusted import Malformed, parse_json
 
 SCHEMA_VERSION = 1
+
+#: Characters of a case's folder; file systems take 255 bytes.
+FOLDER_LIMIT = 200
 
 
 @dataclass(frozen=True)
@@ -132,14 +136,12 @@ class Manifest:
 
     @classmethod
     def decode(cls, content: bytes) -> Manifest:
-        """The inverse of encode; raises ValueError saying what is wrong with a manifest."""
-        try:
-            document = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"not JSON: {error}") from error
+        """The inverse of encode; raises Malformed saying what is wrong with a manifest."""
+        document = parse_json(content)
         refusal = schema.newer(document, SCHEMA_VERSION) or schema.refusal(document, __package__)
         if refusal:
-            raise ValueError(refusal)
+            raise Malformed(refusal)
+        _require_printable(document)
         manifest = cls(
             tool=document["tool"],
             versions=document["versions"],
@@ -153,22 +155,38 @@ class Manifest:
         return manifest
 
 
+def _require_printable(document: Any) -> None:
+    """Raise Malformed where a text has characters that a terminal acts on, newer ones too."""
+    waiting = [document]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            waiting += [*item, *item.values()]
+        elif isinstance(item, list):
+            waiting += item
+        elif isinstance(item, str) and not item.isprintable():
+            raise Malformed(f"a text with characters that cannot be printed: {item[:80]!a}")
+
+
 def _require_whole(manifest: Manifest) -> None:
-    """What a schema cannot say; raises ValueError."""
+    """What a schema cannot say; raises Malformed."""
     for what, values in (
         ("id", [case.id for case in manifest.cases]),
-        ("folder", [case.folder for case in manifest.cases]),
+        # Some file systems do not tell upper from lower case.
+        ("folder", [case.folder.lower() for case in manifest.cases]),
     ):
         twice = [value for value, count in Counter(values).items() if count > 1]
         if twice:
-            raise ValueError(f"two cases have the {what} {twice[0]}")
+            raise Malformed(f"two cases have the {what} {twice[0]}")
     for case in manifest.cases:
         if case.id != case.named:
-            raise ValueError(f"the case {case.id} is {case.named} by its parts")
+            raise Malformed(f"the case {case.id} is {case.named} by its parts")
+        if len(case.folder) > FOLDER_LIMIT:
+            raise Malformed(f"the case {case.id} would have a folder of {len(case.folder)} characters")
     used = {name for case in manifest.cases for call in case.calls for name in members_of(call)}
     for name in sorted(used ^ manifest.members.keys()):
         what = "used by a case, but not declared" if name in used else "declared, but used by no case"
-        raise ValueError(f"member {name} is {what}")
+        raise Malformed(f"member {name} is {what}")
 
 
 def members_of(call: Call) -> Iterator[str]:

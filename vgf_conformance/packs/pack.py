@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 
 from vgf_conformance.formats.arrays import as_dtype, read_npy
 from vgf_conformance.formats.delegate import Delegate, Port
+from vgf_conformance.formats.scenario import scenario, scenario_of
 from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, read_graph, storage
-from vgf_conformance.packs.archive import MANIFEST, Archive
-from vgf_conformance.packs.manifest import Call, Manifest, PackedCase, StoredArray
+from vgf_conformance.formats.tosa_rules import unsound
+from vgf_conformance.formats.vgf import Vgf, read_vgf
+from vgf_conformance.packs.archive import MANIFEST, TOTAL_LIMIT, Archive
+from vgf_conformance.packs.manifest import Call, Manifest, PackedCase, StoredArray, members_of
 from vgf_conformance.terminal import one_line
+from vgf_conformance.untrusted import Malformed
 from vgf_conformance.vocabulary import UserError
 
 Array = NDArray[Any]
@@ -64,7 +68,7 @@ class Pack:
         wanted = self.manifest.members[name].sha256
         try:
             content = self._archive.read(name)
-        except ValueError as error:
+        except Malformed as error:
             raise self._refused(name, f"damaged ({error}); its SHA-256 should be {wanted}") from error
         found = hashlib.sha256(content).hexdigest()
         if found != wanted:
@@ -72,11 +76,14 @@ class Pack:
         return content
 
     def load(self, call: Call) -> LoadedCall:
-        """Read a call; raises UserError, naming the member, where one is not what the manifest says."""
+        """Read a call; raises UserError, naming the member, where one is not what it should be.
+
+        So nothing that judging relies on is a stranger's word: see misfit.
+        """
         tosa = self.content(call.tosa)
         try:
-            graph = read_graph(tosa)
-        except ValueError as error:
+            graph = sound_graph(tosa)
+        except Malformed as error:
             raise self._refused(call.tosa, str(error)) from error
         inputs = [self._array(stored) for stored in call.inputs]
         expected = [self._array(output.array) for output in call.outputs]
@@ -87,12 +94,36 @@ class Pack:
         delegate = Delegate(
             name=call.delegate,
             tosa=tosa,
-            vgf=self.content(call.vgf),
+            vgf=self._vgf(call, inputs, expected),
             inputs=tuple(map(_port, arrays[: len(inputs)])),
             outputs=tuple(map(_port, arrays[len(inputs) :])),
             nodes=call.nodes,
         )
         return LoadedCall(delegate, graph, inputs, expected, self._exact(call, expected))
+
+    def _vgf(self, call: Call, inputs: Sequence[Array], expected: Sequence[Array]) -> bytes:
+        """The VGF of a call, which has the call's arrays and the scenario that follows from it."""
+        content = self.content(call.vgf)
+        try:
+            vgf = read_vgf(content)
+            fault = vgf_misfit(vgf, inputs, expected)
+            derived = "" if fault else scenario_of(vgf)
+        except Malformed as error:
+            raise self._refused(call.vgf, str(error)) from error
+        if fault:
+            raise self._refused(call.vgf, fault)
+        if self.content(call.scenario) != derived.encode():
+            raise self._refused(
+                call.scenario, "is not the scenario of its VGF: other files, or other tensors"
+            )
+        return content
+
+    def scenario(self, call: Call) -> bytes:
+        """What ``scenario.json`` holds for a call: it follows from the VGF, whatever the pack says."""
+        try:
+            return scenario(self.content(call.vgf)).encode()
+        except Malformed as error:
+            raise self._refused(call.vgf, str(error)) from error
 
     def verify(self) -> None:
         """Read every member of every case, and the digest at the end; raises UserError."""
@@ -128,7 +159,7 @@ class Pack:
             raise self._refused(MANIFEST, f"{size} bytes, more than any pack's")
         try:
             return Manifest.decode(self._archive.read(MANIFEST))
-        except ValueError as error:
+        except Malformed as error:
             raise self._refused(MANIFEST, str(error)) from error
 
     def _require_members(self) -> None:
@@ -138,6 +169,15 @@ class Pack:
         for name, member in listed.items():
             if sizes[name] != member.size:
                 raise self._refused(name, f"{sizes[name]} bytes, the manifest says {member.size}")
+
+        read = sum(
+            listed[name].size
+            for case in self.manifest.cases
+            for call in case.calls
+            for name in members_of(call)
+        )
+        if read > TOTAL_LIMIT:
+            raise self._refused(MANIFEST, f"its cases would read {read} bytes, more than any pack's")
 
     def _exact(self, call: Call, expected: list[Array]) -> list[Array] | None:
         exact = []
@@ -153,14 +193,23 @@ class Pack:
         try:
             array = as_dtype(read_npy(self.content(stored.member)), stored.dtype)
             if array.shape != stored.shape:
-                raise ValueError(f"has shape {list(array.shape)}, the manifest says {list(stored.shape)}")
-        except ValueError as error:
+                raise Malformed(f"has shape {list(array.shape)}, the manifest says {list(stored.shape)}")
+        except Malformed as error:
             raise self._refused(stored.member, str(error)) from error
         return array
 
     def _refused(self, name: str, why: str) -> UserError:
         # Names and damaged data are a stranger's: no control character gets to a terminal.
         return UserError(f"{self.path}: member {ascii(name)[1:-1]}: {one_line(why)}")
+
+
+def sound_graph(tosa: bytes) -> TosaGraph:
+    """The graph in a ``.tosa``; raises Malformed where it is none, or one that nobody could judge by."""
+    graph = read_graph(tosa)
+    fault = unsound(graph)
+    if fault:
+        raise Malformed(f"not a sound TOSA graph: {fault}")
+    return graph
 
 
 def misfit(graph: TosaGraph, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
@@ -180,6 +229,22 @@ def _fits(tensor: TosaTensor, array: Array) -> bool:
     # Some graphs have a rank-0 tensor as one of shape [1].
     scalar = array.size == 1 and set(tensor.shape) <= {1}
     return array.dtype == storage(tensor.dtype) and (scalar or array.shape == tensor.shape)
+
+
+def vgf_misfit(vgf: Vgf, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
+    """How arrays differ from what the VGF declares, by which the scenario runner reads and writes files.
+
+    An output of rank 0 may be one of shape [1] there. Empty where they fit.
+    """
+    for what, slots, arrays in (("input", vgf.inputs, inputs), ("output", vgf.outputs, outputs)):
+        if len(slots) != len(arrays):
+            return f"the VGF has {len(slots)} {what}s, the call {len(arrays)}"
+        for number, ((_, tensor), array) in enumerate(zip(slots, arrays, strict=True)):
+            scalar = what == "output" and array.size == 1 and set(tensor.shape) <= {1}
+            if tensor.dtype != array.dtype.name or (tensor.shape != array.shape and not scalar):
+                declared, given = f"{tensor.dtype} {list(tensor.shape)}", f"{array.dtype} {list(array.shape)}"
+                return f"{what} {number} of the VGF is {declared}, the program's {given}"
+    return ""
 
 
 def _port(stored: StoredArray) -> Port:

@@ -34,15 +34,16 @@ def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
     """Run each delegate call of ``case`` on the inputs in the pack; every fault ends up in the record.
 
     As in the suites, a call that gives no outputs ends the case, and what a run leaves unwritten or does
-    otherwise the second time counts before its numbers.
+    otherwise the second time counts before its numbers. Raises UserError where the pack, or an output that
+    was brought back, is not what it should be.
     """
     record = _record(case, target)
-    calls = [pack.load(call) for call in case.calls]
-    record.delegates = [_facts(call) for call in calls]
     faults: list[TargetFailure] = []
     ended: list[TargetFailure] = []
-    target.load([call.delegate for call in calls])
     try:
+        calls = [pack.load(call) for call in case.calls]
+        record.delegates = [_facts(call) for call in calls]
+        target.load([call.delegate for call in calls])
         for number, call in enumerate(calls):
             outputs = _timed(record, target, number, call)
             record.outputs.append(digests(outputs.arrays))
