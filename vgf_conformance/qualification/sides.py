@@ -16,6 +16,7 @@ from vgf_conformance.qualification.layout import RUNS, output_name, shard_named
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import OutputDigest
 from vgf_conformance.results.store import read_results
+from vgf_conformance.untrusted import is_folder
 from vgf_conformance.vocabulary import UserError
 
 
@@ -24,7 +25,8 @@ def read_side(path: Path) -> tuple[Results, Look]:
 
     Raises UserError where there are none, or where they cannot be read.
     """
-    shards = [folder for folder in sorted(path.glob("shard-*")) if shard_named(folder.name)]
+    listed = sorted(path.glob("shard-*")) if is_folder(path) else []
+    shards = [folder for folder in listed if shard_named(folder.name)]
     if not shards:
         return read_results([path]), lambda output: None
     return read_results([shard / RUNS[0] for shard in shards]), lambda output: _look(shards, output)
