@@ -158,7 +158,7 @@ def output(content: Callable[[bytes], bytes], dtype: str = "float32") -> Tamper:
 
 
 def loaded(content: bytes) -> np.ndarray:  # type: ignore[type-arg]
-    return np.load(io.BytesIO(content))  # type: ignore[no-any-return]
+    return np.load(io.BytesIO(content))
 
 
 def outputs_of(documents: Lines) -> dict[str, Any]:
