@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import hashlib
 import io
@@ -10,19 +11,23 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.qualification.conftest import DEVICE, submission
+from tests.qualification.conftest import DEVICE, platform, submission
 from tests.qualification.tamper import Lines, cases, lines, reseal, runs, shard_with, statement, write
 from vgf_conformance.cli import main
 from vgf_conformance.packs.pack import Pack
 from vgf_conformance.qualification import layout
 from vgf_conformance.qualification.verification import Verification
 from vgf_conformance.qualification.verify import verify
+from vgf_conformance.targets.capabilities import Device
+from vgf_conformance.targets.vulkan import LAYERS
+from vgf_conformance.vocabulary import VGF_TARGETS
 
 TODAY = datetime.date(2026, 11, 30)
 SUITE = "suites/operators/test_small.py"
@@ -813,3 +818,15 @@ def test_a_folder_that_is_none(
     assert main(["submission", "verify", str(tmp_path / name), "--pack", str(small)]) == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith("vgf-conformance: ")
+
+
+def test_the_schemas_know_what_a_statement_and_a_report_hold() -> None:
+    folder = resources.files("vgf_conformance.qualification")
+    statement, report = (
+        json.loads(folder.joinpath(name).read_text("utf-8"))["properties"]
+        for name in ("schema.json", "capabilities.json")
+    )
+    assert statement["target"]["enum"] == list(VGF_TARGETS)
+    assert report["layers"]["items"]["enum"] == list(LAYERS)
+    assert report.keys() == platform().to_json().keys()
+    assert report["device"]["properties"].keys() == {item.name for item in dataclasses.fields(Device)}
