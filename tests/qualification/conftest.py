@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,9 @@ FEATURES = (
 )
 
 
-def platform(device: str = DEVICE, **changes: Any) -> Platform:
+def platform(
+    device: str = DEVICE, extensions: Sequence[str] = tuple(LAYERS.values()), **changes: Any
+) -> Platform:
     """The emulation layers over the driver of a device that has all that they need."""
     described = Device(
         name=device,
@@ -39,7 +42,7 @@ def platform(device: str = DEVICE, **changes: Any) -> Platform:
         vendor_id=1,
         device_id=2,
         driver_version="1.0",
-        extensions={extension: 1 for extension in LAYERS.values()},
+        extensions=dict.fromkeys(extensions, 1),
         limits={},
         driver_info="fakes 1.0",
         features=dict.fromkeys(FEATURES, True),

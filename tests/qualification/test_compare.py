@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -133,3 +134,20 @@ def test_bad_input(sound: Path, last_bit: Path, tmp_path: Path, capfd: Capture) 
     assert "altered: its SHA-256 is not that of its name" in told(sound)
     (shard / "run1.jsonl").write_text("{\n")
     assert "run1.jsonl" in told(sound)
+
+
+@pytest.mark.parametrize("name", ["run1.jsonl", "outputs/*"])
+@pytest.mark.parametrize("kind", ["a pipe", "a link"])
+def test_only_files_are_read(
+    name: str, kind: str, sound: Path, last_bit: Path, tmp_path: Path, capfd: Capture
+) -> None:
+    for path in shard_with(sound, "pair").glob(name):
+        path.rename(tmp_path / "elsewhere")
+        if kind == "a pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to(tmp_path / "elsewhere")
+    code, lines = compared(capfd, sound, last_bit)
+    assert code == 2
+    (line,) = lines
+    assert f"is {kind}" in line

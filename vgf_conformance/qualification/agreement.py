@@ -108,6 +108,8 @@ def _second(first: Run, second: Run) -> Iterator[str]:
 def between_shards(shards: Sequence[Submitted], pack: Pack) -> Iterator[str]:
     """What shards must have in common, and which of them is missing."""
     counts = sorted({submitted.shard.of for submitted in shards})
+    if not counts:
+        return
     if len(counts) > 1:
         yield f"shards of {' and of '.join(map(str, counts))}: a submission is split in one way"
         return

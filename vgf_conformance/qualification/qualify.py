@@ -15,6 +15,7 @@ from vgf_conformance.qualification.layout import (
     FILE,
     FOLDER,
     LOGS,
+    OUTPUTS,
     PARTIAL,
     RUNS,
     STATEMENT,
@@ -136,10 +137,10 @@ def _require_own(place: Path) -> None:
         path = place / entry.name
         if is_partial(entry.name) and entry.kind == FILE:
             continue
-        if not is_known(entry.name):
+        if not is_known(entry.name) and entry.name != OUTPUTS:
             raise BadFile(path, "is no file of a submission: move it and start again; what was run is kept")
-        if entry.kind != FILE:
-            raise BadFile(path, f"is {_called(entry.kind)}, not a file: move it and start again")
+        if entry.kind != FILE or entry.name == OUTPUTS:
+            raise BadFile(path, f"is {_called(entry.kind)}: move it and start again; what was run is kept")
 
 
 def _called(kind: str) -> str:
