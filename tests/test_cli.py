@@ -359,7 +359,7 @@ def test_extract_of_bad_input(run: Run, program: tuple[Path, list[bytes]], tmp_p
     cut.write_bytes(path.read_bytes()[:-600])
     refused(run("extract", cut, "-o", tmp_path / "out"), "cut.pte: corrupt .pte: a delegate ends at byte")
     assert not (tmp_path / "out").exists()
-    refused(run("extract", path, "-o", junk / "out"), "junk.pte is not a folder")
+    refused(run("extract", path, "-o", junk / "out"), "cannot make the folder", "Not a directory")
 
 
 def results(folder: Path, *verdicts: Verdict) -> Path:
