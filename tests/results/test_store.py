@@ -11,10 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.full_disk import full_disk
 from tests.results.records import record
+from vgf_conformance import files
+from vgf_conformance.report.merged import merge_files
+from vgf_conformance.results import store
 from vgf_conformance.results.record import SCHEMA_VERSION, NotRun
-from vgf_conformance.results.store import ResultsWriter, read_results, set_aside
+from vgf_conformance.results.store import ResultsWriter, read_results, set_aside, write_results
 from vgf_conformance.vocabulary import UserError, Verdict
+
+Capture = pytest.CaptureFixture[str]
 
 RUN = json.dumps({"type": "run", "schema": SCHEMA_VERSION}) + "\n"
 
@@ -248,3 +254,131 @@ def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
             set_aside(first.path)
     set_aside(first.path)
     assert [path.name for path in tmp_path.iterdir()] == ["results.previous.jsonl"]
+
+
+def samples(path: Path) -> list[str]:
+    return [item.sample for item in read_results([path]).records]
+
+
+def test_a_merge_leaves_the_results_of_a_running_run_alone(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path / "running", {}) as writer, ResultsWriter(tmp_path / "good", {}) as good:
+        writer.append(record(sample="before"))
+        good.append(record(sample="other"))
+        with pytest.raises(UserError, match="another run is writing"):
+            merge_files([good.path], tmp_path / "running")
+        writer.append(record(sample="after"))
+    assert samples(tmp_path / "running") == ["before", "after"]
+    assert [path.name for path in (tmp_path / "running").iterdir()] == ["results.jsonl"]
+
+
+def test_a_merge_sets_finished_results_aside_and_says_so(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("old", "new", "newer"):
+        with ResultsWriter(tmp_path / name, {}) as writer:
+            writer.append(record(sample=name))
+    assert merge_files([tmp_path / "new"], tmp_path / "old")
+    said = capsys.readouterr().err
+    assert "the results of an earlier run were set aside as results.previous.jsonl" in said
+    assert "gone" not in said
+    assert samples(tmp_path / "old") == ["new"]
+    assert samples(tmp_path / "old" / "results.previous.jsonl") == ["old"]
+    # The only records that are lost are told to be.
+    assert merge_files([tmp_path / "newer"], tmp_path / "old")
+    assert "(the results that were set aside there before are gone)" in capsys.readouterr().err
+    assert samples(tmp_path / "old" / "results.previous.jsonl") == ["new"]
+    assert samples(tmp_path / "old") == ["newer"]
+
+
+def test_what_is_set_aside_can_be_merged_back(tmp_path: Path) -> None:
+    for sample in ("first", "second"):
+        set_aside(tmp_path / "results.jsonl")
+        with ResultsWriter(tmp_path, {}) as writer:
+            writer.append(record(sample=sample))
+    merge_files([tmp_path / "results.previous.jsonl"], tmp_path)
+    assert samples(tmp_path) == ["first"]
+    assert samples(tmp_path / "results.previous.jsonl") == ["second"]
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_merge_does_not_replace_one_of_its_inputs(tmp_path: Path, link: bool) -> None:
+    with ResultsWriter(tmp_path / "one", {}) as writer:
+        writer.append(record())
+    folder = tmp_path / "one"
+    if link:
+        folder = tmp_path / "two"
+        folder.symlink_to(tmp_path / "one")
+    with pytest.raises(UserError, match="is one of the results to merge: name another folder"):
+        merge_files([tmp_path / "one"], folder)
+
+
+def test_two_merges_do_not_write_one_file(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path / "in", {}) as writer:
+        writer.append(record())
+    parts = [read_results([tmp_path / "in"])]
+    path = tmp_path / "out" / "results.jsonl"
+    with store._holding(path), pytest.raises(UserError, match="another run is writing"):
+        write_results(path, parts)
+    # Nothing of it stays.
+    assert list(path.parent.iterdir()) == []
+    write_results(path, parts)
+    assert [item.name for item in path.parent.iterdir()] == ["results.jsonl"]
+
+
+def test_a_run_that_ended_before_its_first_record_displaces_nothing(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path, {}) as writer:
+        writer.append(record(sample="kept"))
+    assert "set aside as results.previous.jsonl" in set_aside(writer.path)
+    for _ in range(2):
+        ResultsWriter(tmp_path, {}).close()
+        assert set_aside(writer.path) == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["results.previous.jsonl"]
+    assert samples(tmp_path / "results.previous.jsonl") == ["kept"]
+
+
+def test_a_file_that_is_no_results_is_set_aside_whole(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text("milk\n")
+    assert set_aside(path)
+    assert (tmp_path / "results.previous.jsonl").read_text() == "milk\n"
+
+
+def test_a_writer_that_waited_for_a_merge_writes_the_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file may be replaced between its opening and its locking."""
+    with ResultsWriter(tmp_path / "in", {}) as other, ResultsWriter(tmp_path / "out", {}) as old:
+        other.append(record(sample="merged"))
+        old.append(record(sample="old"))
+    parts = [read_results([tmp_path / "in"])]
+    opened = files.appending
+
+    def late(path: Path) -> int:
+        descriptor = opened(path)
+        monkeypatch.undo()
+        write_results(path, parts)
+        return descriptor
+
+    monkeypatch.setattr(files, "appending", late)
+    with ResultsWriter(tmp_path / "out", {}) as writer:
+        writer.append(record(sample="late"))
+    assert samples(tmp_path / "out") == ["merged", "late"]
+    assert samples(tmp_path / "out" / "results.previous.jsonl") == ["old"]
+
+
+def test_a_full_disk_costs_a_merge_nothing_that_was_there(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        with ResultsWriter(tmp_path / name, {}) as writer:
+            writer.append(record(sample=name, log="x" * 10_000))
+    with full_disk(5_000), pytest.raises(UserError, match="cannot write"):
+        merge_files([tmp_path / "new"], tmp_path / "old")
+    assert samples(tmp_path / "old") == ["old"]
+    assert [path.name for path in (tmp_path / "old").iterdir()] == ["results.jsonl"]
+
+
+def test_text_that_is_no_text_never_reaches_the_file(tmp_path: Path) -> None:
+    odd = "\udcff"
+    with ResultsWriter(tmp_path, {"options": odd, "notes": [odd]}) as writer:
+        writer.append_plan([f"x::y[{odd}]"])
+        writer.append_not_run(NotRun("x", odd))
+        writer.append(record(message=odd))
+    results = read_results([tmp_path])
+    assert results.runs[0]["options"] == results.records[0].message == "\\udcff"

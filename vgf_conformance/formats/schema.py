@@ -53,4 +53,5 @@ def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
+    # Both ends: a message begins with the value and ends with what is wrong with it.
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 100]} ... {text[-100:]}"

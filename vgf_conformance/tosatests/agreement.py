@@ -30,6 +30,7 @@ from vgf_conformance.comparison.operators.base import Bounded
 from vgf_conformance.comparison.propagation import NotCovered, propagate
 from vgf_conformance.formats.tosa import storage
 from vgf_conformance.targets.vulkan import DriverChoice
+from vgf_conformance.terminal import say
 from vgf_conformance.tosatests.collect import Declared, declared_tests
 from vgf_conformance.tosatests.declare import TosaTest, TosaTests
 from vgf_conformance.tosatests.evaluate import Array, Fault, Prepared, TosaEvaluator, verify
@@ -213,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         if found is not None:
                             total.add(found)
                             tests += 1
-                print(f"{file.name}: {tests} tests, {total.checks} checks so far", flush=True)
+                say(f"{file.name}: {tests} tests, {total.checks} checks so far")
         finally:
             evaluator.close()
     return report(total, EXPLAINED, complete=parsed.every == 1)
@@ -228,7 +229,7 @@ def report(total: Agreement, table: Sequence[Explained], *, complete: bool) -> i
     counts = Counter(item.name for item in reasons if item is not None)
     for found, reason in zip(total.differences, reasons, strict=True):
         if reason is None:
-            print(found)
+            say(str(found))
     operators = {operator for operator, *_ in total.combinations}
     stale = [
         item for item in table if complete and operators.issuperset(item.operators) and not counts[item.name]
@@ -238,12 +239,12 @@ def report(total: Agreement, table: Sequence[Explained], *, complete: bool) -> i
             pairs = zip(total.differences, reasons, strict=True)
             names = ", ".join(sorted({found.operator for found, reason in pairs if reason is item}))
             words = f"explained: {counts[item.name]} of {names} by '{item.name}'"
-            print(f"{words}, {item.right} right: {item.reason}")
+            say(f"{words}, {item.right} right: {item.reason}")
     for item in stale:
-        print(f"stale: nothing is explained by '{item.name}'")
+        say(f"stale: nothing is explained by '{item.name}'")
     dtypes = {dtype for _, dtype, _ in total.combinations}
     unexplained = reasons.count(None)
-    print(
+    say(
         f"{total.checks} checks of {len(total.combinations)} tests of {len(operators)} operators and "
         f"{len(dtypes)} types of operands: {total.accepted} accepted, {total.checks - total.accepted} "
         f"refused by the verifier; {len(total.differences)} disagreements, {unexplained} unexplained"
