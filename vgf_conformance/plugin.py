@@ -32,7 +32,7 @@ from vgf_conformance.results.store import ResultsWriter, read_results, results_f
 from vgf_conformance.targets.isolation import Isolation, of_the_driver
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice, choose_driver
-from vgf_conformance.terminal import visible
+from vgf_conformance.terminal import Enduring, visible
 from vgf_conformance.untrusted import is_folder, kind_of
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
@@ -476,6 +476,8 @@ class Conformance:
         """Look at the machine once, before the header is printed."""
         if self._is_worker and not self._config.workerinput["vgf_remote"]:  # type: ignore[attr-defined]
             return
+        if not self._is_worker:
+            _endure(self._config)
         if not self._is_worker and not self._config.getoption("collectonly"):
             self._require_results_folder()
         from vgf_conformance.targets.environment import environment
@@ -813,4 +815,12 @@ class Conformance:
 
 
 def _tell(terminal: TerminalReporter, text: str, *, red: bool = False) -> None:
-    terminal.write_line(visible(text), red=red)
+    # Line by line: where the encoding lacks a character, pytest escapes all that it is given at once.
+    for line in visible(text).split("\n"):
+        terminal.write_line(line, red=red)
+
+
+def _endure(config: pytest.Config) -> None:
+    """Let a run go on, with records and reports, whose reader has seen enough (``pytest suites | head``)."""
+    writer = config.get_terminal_writer()
+    writer._file = Enduring(writer._file)

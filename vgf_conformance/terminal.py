@@ -12,7 +12,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TextIO
+from collections.abc import Iterator
+from typing import Any, TextIO
 
 from vgf_conformance.vocabulary import UserError
 
@@ -63,6 +64,34 @@ def complain(text: str) -> None:
     warn(f"vgf-conformance: {text}")
 
 
+class Enduring:
+    """A stream for others to print to: once its pipe is closed, what is written goes nowhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """As the stream."""
+        with self._quietly():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """As the stream."""
+        with self._quietly():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _quietly(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            _discard(self._stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def _print(text: str, stream: TextIO | None) -> None:
     # None: the process was started without this stream.
     if stream is None:
@@ -82,6 +111,7 @@ def _discard(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+        stream.flush()
 
 
 def _escaped(letter: str) -> str:

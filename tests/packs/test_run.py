@@ -160,12 +160,57 @@ def test_a_run_goes_on_where_it_was_cut_short(pack: Pack, faithful: ProcessTarge
 
 
 def test_without_resume_earlier_results_are_set_aside(
-    pack: Pack, faithful: ProcessTarget, tmp_path: Path
+    pack: Pack, faithful: ProcessTarget, tmp_path: Path, capsys: Capture
 ) -> None:
     for _ in range(2):
         assert run_on(pack, pack.manifest.cases[:1], faithful, tmp_path, described(pack), resume=False)
     assert len(read_results([tmp_path]).runs) == 1
     assert (tmp_path / "results.previous.jsonl").exists()
+    assert "set aside as results.previous.jsonl" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_costs_no_report_and_no_exit_status(
+    small: Path, tmp_path: Path
+) -> None:
+    """``pack run ... | head -1``, on a terminal that knows ASCII alone."""
+    reader, closed = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "vgf_conformance.cli", "pack", "run", str(small), "-o", str(tmp_path)]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "PYTHONIOENCODING": "ascii",
+    }
+    done = subprocess.run(command, env=environment, stdout=closed, stderr=subprocess.PIPE)
+    os.close(closed)
+    assert (done.returncode, done.stderr) == (0, b"")
+    reports = {path.name for path in tmp_path.iterdir()}
+    assert reports == {"results.jsonl", "matrix.md", "tolerance.md", "junit.xml", "report.html"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b'{"type":"run","schema":4,"notes":1}', b"[" * 100_000, b'{"type":"case","seconds":' + b"9" * 400],
+)
+def test_damaged_results_are_not_resumed(
+    pack: Pack, faithful: ProcessTarget, tmp_path: Path, line: bytes
+) -> None:
+    run_on(pack, pack.manifest.cases[:1], faithful, tmp_path, described(pack))
+    path = tmp_path / "results.jsonl"
+    damaged = path.read_bytes() + line + b"\n"
+    path.write_bytes(damaged)
+    with pytest.raises(UserError, match=r"results\.jsonl:4: "):
+        run_on(pack, pack.manifest.cases, faithful, tmp_path, described(pack), resume=True)
+    assert path.read_bytes() == damaged
+
+
+def test_a_pipe_in_the_place_of_results_is_not_waited_for(
+    pack: Pack, faithful: ProcessTarget, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "results.jsonl")
+    for resume in (False, True):
+        with pytest.raises(UserError, match="not a regular file"):
+            run_on(pack, pack.manifest.cases, faithful, tmp_path, described(pack), resume=resume)
 
 
 def test_results_of_another_pack_are_not_gone_on_with(
