@@ -103,6 +103,13 @@ def qualify(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none", default=False)
+def fuzz(session: nox.Session) -> None:
+    """Damage whatever is read from outside and look for what takes it badly: ``-- --minutes 10``."""
+    install_stack(session)
+    run(session, "python", "-m", "tests.fuzz.campaign", *session.posargs)
+
+
+@nox.session(venv_backend="none", default=False)
 def agreement(session: nox.Session) -> None:
     """Hold our comparison against the verifier of tosa-tools, on results planted around each bound."""
     install_stack(session)
