@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.subjects import FP, INT, randn, subject
+from vgf_conformance.evaluation.bisect import bisect_file
 from vgf_conformance.evaluation.eager import NotRepeatable, repeated_eager, run_eager, run_eager_fp64
 from vgf_conformance.evaluation.evaluate import Evaluator
-from vgf_conformance.vocabulary import Finding, Stage, Verdict
+from vgf_conformance.targets.vulkan import DriverChoice
+from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
 X = randn(2, 3)
 
@@ -101,6 +104,47 @@ def test_it_is_an_error_at_export(profile: Any, scheme: str, evaluator: Evaluato
     assert record.message.startswith("not repeatable: output 1, element [1, 2] was ")
     evaluator.measure_sensitivity(record, subject(Counts(), X), profile, scheme)
     assert record.sensitivity is None
+
+
+FILE = """
+import torch
+
+class Model(torch.nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        {body}
+
+def model():
+    return Model()
+
+def inputs():
+    return (torch.zeros(2),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return x + self.calls", "not repeatable: output 0, element [0] was 1.0, then 2.0"),
+        ("raise ValueError('too small')", "the model itself raises on these inputs: ValueError: too small"),
+    ],
+)
+def test_bisect_has_nothing_to_compare_with(tmp_path: Path, body: str, said: str) -> None:
+    file = tmp_path / "case.py"
+    file.write_text(FILE.format(body=body))
+    with pytest.raises(UserError) as caught:
+        bisect_file(
+            str(file),
+            FP,
+            None,
+            seed=0,
+            choice=DriverChoice(),
+            output=tmp_path / "out",
+            folder=tmp_path / "layers",
+        )
+    assert str(caught.value).startswith(f"{file}: {said}")
 
 
 class Cache(nn.Module):

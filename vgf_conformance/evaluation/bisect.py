@@ -7,6 +7,7 @@ from pathlib import Path
 from vgf_conformance.cases.userfile import load_user_model
 from vgf_conformance.evaluation.attribute import Attribution, Attributor
 from vgf_conformance.evaluation.check import subject_of_file
+from vgf_conformance.evaluation.eager import EagerFailure, NotRepeatable, repeated_eager
 from vgf_conformance.formats.convert import convert
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache, default_folder
@@ -28,8 +29,9 @@ def bisect_file(
 ) -> Attribution | None:
     """The first wrong operator of ``file`` on emulation, over all its samples; None where all are right.
 
-    ``folder`` takes the layer manifests. Raises UserError for a file that cannot be used, and where the
-    model cannot be lowered or its graph not run at all: there is nothing to compare then.
+    ``folder`` takes the layer manifests. Raises UserError for a file that cannot be used, for a
+    model that raises or does not repeat, and where the model cannot be lowered or its graph not run at
+    all: there is nothing to compare then.
     """
     user = load_user_model(file, seed)
     schemes = (scheme,) if scheme else user.schemes(profile)
@@ -44,9 +46,15 @@ def bisect_file(
     try:
         for chosen in schemes:
             for number in range(len(user.samples)):
-                found = attributor.attribute(subject_of_file(user, number), profile, chosen)
+                subject = subject_of_file(user, number)
+                repeated_eager(subject.module, subject.inputs)
+                found = attributor.attribute(subject, profile, chosen)
                 if found is not None:
                     return found
+    except NotRepeatable as error:
+        raise UserError(f"{file}: {error}") from error
+    except EagerFailure as error:
+        raise UserError(f"{file}: the model itself raises on these inputs: {error}") from error
     except (LoweringFailure, TargetFailure) as failure:
         raise UserError(
             f"{file}: {failure.message} ({failure.stage.value}): nothing to compare operator by operator; "
