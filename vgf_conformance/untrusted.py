@@ -140,8 +140,9 @@ def read_bytes(path: Path, limit: int, *, links: bool = False) -> bytes:
     """The content of a regular file of at most ``limit`` bytes; raises BadFile."""
     try:
         with opened(path, limit, links=links) as file:
-            # A file may grow while it is read.
-            content = file.read(limit + 1)
+            # Asked for more than there is, Python takes the memory first. A file may grow while it is read.
+            content = file.read(min(os.fstat(file.fileno()).st_size, limit) + 1)
+            content += file.read(limit + 1 - len(content)) if file.peek(1) else b""
     except OSError as error:
         raise BadFile(path, f"cannot be read: {_said(error)}") from error
     if len(content) > limit:

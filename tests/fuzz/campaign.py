@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,9 +81,7 @@ def place(made: Input, path: Path) -> None:
 def judge(form: Format, made: Input, path: Path) -> None:
     """Let ``form`` read ``made`` at ``path``; raises Fault, or Slow."""
     place(made, path)
-    tracemalloc.reset_peak()
-    before = tracemalloc.get_traced_memory()[0]
-    with _within(SECONDS):
+    with _within(SECONDS), _traced() as peak:
         try:
             form.read(path)
         except (UserError, Malformed) as error:
@@ -93,9 +91,21 @@ def judge(form: Format, made: Input, path: Path) -> None:
             raise Fault("takes all memory there is") from error
         except Exception as error:
             raise Fault(f"raises {type(error).__name__}: {error}") from error
-    taken = tracemalloc.get_traced_memory()[1] - before
+        finally:
+            taken = peak()
     if taken > FREE_BYTES + TIMES_OVER * len(made.content):
         raise Fault(f"takes {taken >> 20} MiB of memory for {len(made.content)} bytes")
+
+
+@contextmanager
+def _traced() -> Iterator[Callable[[], int]]:
+    """Gives what tells the most memory that was taken within, as Python's and numpy's allocators know it."""
+    # Only here: it makes all else several times slower.
+    tracemalloc.start(1)
+    try:
+        yield lambda: tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @contextmanager
@@ -178,18 +188,18 @@ def kept_input(path: Path) -> Input:
 def one(name: str, seconds: float, start: int, folder: Path) -> int:
     """One format's turn, in a process of its own; prints what came of it as JSON."""
     resource.setrlimit(resource.RLIMIT_AS, (PROCESS_BYTES, PROCESS_BYTES))
-    set_hypothesis_home_dir(str(folder / "hypothesis"))
+    # What hypothesis learns of Unicode and of the sources takes seconds: turns share it.
+    set_hypothesis_home_dir(str(folder.parent / "hypothesis"))
     form = FORMATS[name]
-    tracemalloc.start(1)
     count, found = explore(form, folder / f"input{form.suffix}", seconds, start)
     what = "" if found is None else f"{found.what}; kept as {keep(name, found.input)}"
     print(json.dumps({"count": count, "what": what}))
     return 0 if found is None else 1
 
 
-def _turn(name: str, seconds: float, start: int) -> tuple[int, str]:
+def _turn(name: str, seconds: float, start: int, parent: str) -> tuple[int, str]:
     """``one`` in a process: how many inputs, and what was found, also where the process did not survive."""
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=parent) as folder:
         command = [
             sys.executable,
             "-m",
@@ -225,7 +235,8 @@ def _copied(name: str, made: Path) -> Path:
 
 def campaign(names: Sequence[str], seconds: float, workers: int) -> bool:
     """Let the formats ``names`` take turns for so long; whether nothing was found."""
-    end, counts, found = time.monotonic() + seconds, dict.fromkeys(names, 0), set()
+    end, counts = time.monotonic() + seconds, dict.fromkeys(names, 0)
+    found: set[str] = set()
     # Another run tries other inputs.
     start = int(time.time())
 
@@ -233,7 +244,7 @@ def campaign(names: Sequence[str], seconds: float, workers: int) -> bool:
         left = end - time.monotonic()
         if left > 1 and name not in found:
             began = time.monotonic()
-            count, what = _turn(name, min(TURN, left), start)
+            count, what = _turn(name, min(TURN, left), start, parent)
             counts[name] += count
             if what:
                 found.add(name)
@@ -243,7 +254,7 @@ def campaign(names: Sequence[str], seconds: float, workers: int) -> bool:
                 )
 
     begun = time.monotonic()
-    with ThreadPoolExecutor(workers) as pool:
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as parent, ThreadPoolExecutor(workers) as pool:
         while time.monotonic() + 1 < end and found != set(names):
             list(pool.map(turn, names))
             start += 1000

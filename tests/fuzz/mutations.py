@@ -88,7 +88,7 @@ _SIMPLE = (
     | st.text(max_size=8)
     | st.integers()
 )
-VALUES = (
+VALUES: st.SearchStrategy[Any] = (
     _SIMPLE
     | st.sampled_from(sorted(_RAW))
     | st.sampled_from([[], {}, [[]], [None], {"": None}, [0] * 10_000, {"a": {"constructor": 1}}])
@@ -108,30 +108,35 @@ def _paths(document: Any, path: Path = ()) -> Iterator[Path]:
         yield from _paths(value, (*path, key))
 
 
+def _drawn(draw: st.DrawFn, document: Any) -> Path:
+    # sampled_from looks at each of its elements, every time.
+    paths = list(_paths(document))
+    return paths[draw(st.integers(0, len(paths) - 1))]
+
+
 @st.composite
 def altered_document(draw: st.DrawFn, seeds: Sequence[Any]) -> Any:
     """One of ``seeds``, documents, with up to three values replaced, removed, renamed or moved."""
     document = copy.deepcopy(draw(st.sampled_from(seeds)))
     for _ in range(draw(st.integers(0, 3))):
-        path = draw(st.sampled_from(list(_paths(document))))
+        path = _drawn(draw, document)
         if not path:
             if draw(st.integers(0, 9)) == 9:
-                return draw(VALUES)
+                return copy.deepcopy(draw(VALUES))
             continue
-        holder = document
-        for key in path[:-1]:
-            holder = holder[key]
-        edit, key = (
-            draw(st.sampled_from(["replace", "replace", "remove", "rename", "double", "move"])),
-            path[-1],
-        )
+        holder: Any = document
+        for step in path[:-1]:
+            holder = holder[step]
+        edit = draw(st.sampled_from(["replace", "replace", "remove", "rename", "double", "move"]))
+        key: Any = path[-1]
         if edit == "replace":
-            holder[key] = draw(VALUES)
+            # Some values are lists that every draw would share.
+            holder[key] = copy.deepcopy(draw(VALUES))
         elif edit == "remove":
             del holder[key]
         elif edit == "move":
             other = document
-            for step in draw(st.sampled_from(list(_paths(document)))):
+            for step in _drawn(draw, document):
                 other = other[step]
             holder[key] = copy.deepcopy(other)
         elif isinstance(holder, list):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +11,6 @@ from tests.fuzz.formats import CORPUS, FORMATS
 from tests.fuzz.mutations import Input
 
 KEPT = sorted(path for path in CORPUS.glob("*/*") if path.suffix)
-
-
-@pytest.fixture(autouse=True)
-def traced() -> Iterator[None]:
-    running = tracemalloc.is_tracing()
-    if not running:
-        tracemalloc.start(1)
-    yield
-    if not running:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=[f"{path.parent.name}-{path.stem}" for path in KEPT])

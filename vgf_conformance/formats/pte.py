@@ -23,7 +23,7 @@ from vgf_conformance.untrusted import Malformed
 #: The backend's name, in programs and in the runtime's registry.
 BACKEND = "VgfBackend"
 #: Bytes that a program may have.
-FILE_LIMIT = 8 << 30
+FILE_LIMIT = 4 << 30
 #: Delegates that a program may have: models have some tens.
 DELEGATE_LIMIT = 10_000
 _HEADER = struct.Struct("<4sIQQ")
