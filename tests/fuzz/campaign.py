@@ -215,12 +215,11 @@ def _turn(name: str, seconds: float, start: int, parent: str) -> tuple[int, str]
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120)
         except subprocess.TimeoutExpired:
             return 0, f"hangs; kept as {_copied(name, made)}"
-        if done.returncode not in (0, 1) or not done.stdout.strip():
+        if done.returncode == 1 and not done.stdout.strip():
+            raise RuntimeError(f"the turn of {name} failed, whatever its reader does:\n{done.stderr}")
+        if done.returncode not in (0, 1):
             # Killed, or a crash of what Python calls: the input is what it read last.
-            return (
-                0,
-                f"ends the process ({done.returncode}); kept as {_copied(name, made)}\n{done.stderr[-2000:]}",
-            )
+            return 0, f"ends the process ({done.returncode}); kept as {_copied(name, made)}"
         answer = json.loads(done.stdout.splitlines()[-1])
         return answer["count"], answer["what"]
 

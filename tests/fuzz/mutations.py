@@ -148,7 +148,8 @@ def altered_document(draw: st.DrawFn, seeds: Sequence[Any]) -> Any:
 
 def json_text(document: Any) -> bytes:
     """``document`` as JSON, with what stands for the things that no serialiser gives."""
-    text = json.dumps(document)
+    # TOML has dates.
+    text = json.dumps(document, default=str)
     for mark, raw in _RAW.items():
         text = text.replace(f'"{mark}"', raw)
     return text.encode()
