@@ -212,7 +212,7 @@ def command_line(*arguments: object, **streams: object) -> subprocess.CompletedP
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "PYTHONIOENCODING": "ascii",
     }
-    return subprocess.run(  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(  # type: ignore[call-overload]
         [sys.executable, "-m", "vgf_conformance.cli", *map(str, arguments)], env=environment, **streams
     )
 
