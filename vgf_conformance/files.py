@@ -16,6 +16,9 @@ from typing import BinaryIO
 from vgf_conformance.untrusted import FILE, BadFile, kind_of
 from vgf_conformance.vocabulary import UserError
 
+#: What a file is called, up to its chance rest, for as long as it is not whole; a kill may leave one.
+PARTIAL = ".partial-"
+
 
 def write(path: Path, content: bytes | str) -> None:
     """Write a file, text in UTF-8; raises UserError as ``replacing`` does."""
@@ -23,6 +26,16 @@ def write(path: Path, content: bytes | str) -> None:
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     with replacing(path) as file:
         file.write(data)
+
+
+def append(path: Path, text: str) -> None:
+    """Write text, in UTF-8, at the end of a file; raises UserError where that cannot be done."""
+    descriptor = appending(path)
+    try:
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def make_folder(path: Path) -> None:
@@ -54,6 +67,13 @@ def appending(path: Path) -> int:
     return descriptor
 
 
+def require_replaceable(path: Path) -> None:
+    """Raise UserError where ``path`` is something that no file may replace: for looking before any work."""
+    kind = kind_of(path)
+    if kind not in (FILE, None):
+        raise UserError(f"cannot write {path}: it is {kind}, not a regular file; name another")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of ``path`` at the end of the block; its folder is made.
@@ -61,14 +81,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises UserError where that cannot be done, or where something else than a regular file has the name: a
     link or a device would be replaced instead of written to.
     """
-    kind = kind_of(path)
-    if kind not in (FILE, None):
-        raise UserError(f"cannot write {path}: it is {kind}, not a regular file; name another")
+    require_replaceable(path)
     temporary = ""
     try:
         make_folder(path.parent)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        with os.fdopen(descriptor, "wb") as file:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=PARTIAL)
+        with os.fdopen(descriptor, "w+b") as file:
             # mkstemp's own mode is for its owner alone.
             os.fchmod(descriptor, 0o644)
             yield file

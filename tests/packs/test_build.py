@@ -136,5 +136,5 @@ def test_a_folder_or_device_is_not_replaced(suite: Path, tmp_path: Path, capfd: 
     answer = call(capfd, "build", suite, "-o", "/dev/null")
     assert answer.code == 2
     assert answer.err.splitlines()[-1] == (
-        "vgf-conformance: /dev/null is no file that a pack could replace: name another"
+        "vgf-conformance: cannot write /dev/null: it is a device, not a regular file; name another"
     )

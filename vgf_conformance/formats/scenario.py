@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from vgf_conformance import files
 from vgf_conformance.formats.arrays import npy
 from vgf_conformance.formats.vgf import Vgf, VgfTensor, read_vgf
 from vgf_conformance.untrusted import Malformed
@@ -41,12 +42,11 @@ def write_scenario(folder: Path, vgf: bytes, inputs: Sequence[NDArray[Any]]) -> 
     ``inputs`` are in the VGF's order and shapes; the outputs will be ``output0.npy`` ... Raises
     Malformed for a dtype that no Vulkan format holds.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "graph.vgf").write_bytes(vgf)
+    files.write(folder / "graph.vgf", vgf)
     for number, array in enumerate(inputs):
-        (folder / f"input{number}.npy").write_bytes(npy(array))
+        files.write(folder / f"input{number}.npy", npy(array))
     path = folder / "scenario.json"
-    path.write_text(scenario(vgf), encoding="utf-8")
+    files.write(path, scenario(vgf))
     return path
 
 

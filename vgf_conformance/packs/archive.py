@@ -12,7 +12,6 @@ import hashlib
 import os
 import stat
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections import Counter
@@ -21,10 +20,10 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import BinaryIO
 
+from vgf_conformance import files
 from vgf_conformance.packs.directory import require_short
 from vgf_conformance.terminal import one_line
-from vgf_conformance.untrusted import FILE, BadFile, Malformed, kind_of, opened
-from vgf_conformance.vocabulary import UserError
+from vgf_conformance.untrusted import BadFile, Malformed, opened
 
 MANIFEST = "manifest.json"
 
@@ -54,43 +53,26 @@ _DAMAGE = (
 )
 
 
-def require_replaceable(path: Path) -> None:
-    """Raise UserError where ``path`` is something that a pack must not replace, before any work is done."""
-    if kind_of(path) not in (None, FILE) and not path.is_file():
-        raise UserError(f"{path} is no file that a pack could replace: name another")
-
-
 def write_archive(path: Path, manifest: bytes, members: Mapping[str, Path]) -> None:
     """Write ``path`` with the manifest first and the members, files by name, after it in order of names.
 
     An existing file is replaced once all is written. Raises UserError where that cannot be done.
     """
-    require_replaceable(path)
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        os.close(descriptor)
-        _write(Path(temporary), manifest, members)
-        # mkstemp's own mode is for its owner alone.
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+    with files.replacing(path) as file:
+        _write(file, manifest, members)
 
 
-def _write(path: Path, manifest: bytes, members: Mapping[str, Path]) -> None:
-    with zipfile.ZipFile(path, "w") as archive:
+def _write(file: BinaryIO, manifest: bytes, members: Mapping[str, Path]) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
         _add(archive, MANIFEST, manifest)
         for name in sorted(members):
             _add(archive, name, members[name].read_bytes())
         archive.comment = _COMMENT.format("0" * 64).encode()
-    with path.open("r+b") as file:
-        digest = _digest(file, path.stat().st_size - _COMMENT_LENGTH)
-        file.seek(-_COMMENT_LENGTH, os.SEEK_END)
-        file.write(_COMMENT.format(digest).encode())
+    end = file.seek(-_COMMENT_LENGTH, os.SEEK_END)
+    file.seek(0)
+    digest = _digest(file, end)
+    file.seek(end)
+    file.write(_COMMENT.format(digest).encode())
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

@@ -26,6 +26,7 @@ from vgf_conformance.evaluation.collect import declared_cases
 from vgf_conformance.evaluation.prepare import Prepared, prepare
 from vgf_conformance.evaluation.subject import subject_of
 from vgf_conformance.evaluation.walk import Call as WalkedCall
+from vgf_conformance.files import require_replaceable
 from vgf_conformance.formats.arrays import npy
 from vgf_conformance.formats.scenario import scenario_of
 from vgf_conformance.formats.tosa import TosaGraph
@@ -33,7 +34,7 @@ from vgf_conformance.formats.tosa_rules import unsound
 from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache, default_folder
-from vgf_conformance.packs.archive import require_replaceable, write_archive
+from vgf_conformance.packs.archive import write_archive
 from vgf_conformance.packs.manifest import (
     Call,
     Expected,

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from vgf_conformance import files
 from vgf_conformance.formats.arrays import HEADER_LIMIT, read_npy
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.packs.manifest import Call, PackedCase
@@ -64,8 +65,8 @@ def unpack(pack: Pack, folder: Path) -> None:
                 target = _call_folder(folder, case, number)
                 target.mkdir(parents=True)
                 for name, member in _files(call):
-                    (target / name).write_bytes(pack.content(member))
-                (target / "scenario.json").write_bytes(pack.scenario(call))
+                    files.write(target / name, pack.content(member))
+                files.write(target / "scenario.json", pack.scenario(call))
         text = _README.format(
             cases=len(pack.manifest.cases),
             name=one_line(pack.path.name),
@@ -73,7 +74,7 @@ def unpack(pack: Pack, folder: Path) -> None:
             file=_word(pack.path.name),
             folder=_word(folder.name or "."),
         )
-        (folder / "README.txt").write_text(text, encoding="utf-8")
+        files.write(folder / "README.txt", text)
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror or error}") from error
 

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from vgf_conformance.files import PARTIAL
 from vgf_conformance.packs.archive import MEMBER_LIMIT
 from vgf_conformance.results.shards import Shard
 from vgf_conformance.untrusted import BadFile, opened
@@ -33,9 +34,6 @@ WAIVERS = "waivers.toml"
 OUTPUTS = "outputs"
 RUNS = ("run1.jsonl", "run2.jsonl")
 LOGS = ("run1.log", "run2.log")
-
-#: What a file has for a name until it is whole: a kill leaves no half file under its own.
-PARTIAL = ".partial-"
 
 #: Entries that a folder of a submission may have.
 ENTRY_LIMIT = 100_000

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from vgf_conformance import files
 from vgf_conformance.formats.arrays import as_dtype, npy, read_npy
 from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.packs.archive import MEMBER_LIMIT
 from vgf_conformance.packs.folder import output_limit
 from vgf_conformance.packs.manifest import PackedCase
-from vgf_conformance.qualification.layout import PARTIAL, output_name
+from vgf_conformance.qualification.layout import output_name
 from vgf_conformance.results.record import OutputDigest, Record
 from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
-from vgf_conformance.untrusted import BadFile, read_bytes
-from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
+from vgf_conformance.untrusted import FILE, BadFile, kind_of, read_bytes
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 
 class Keeping:
@@ -46,18 +46,8 @@ class Keeping:
 
 def _keep(folder: Path, content: bytes) -> None:
     path = folder / output_name(hashlib.sha256(content).hexdigest())
-    try:
-        if path.is_file() and path.read_bytes() == content:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=PARTIAL)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        # mkstemp's own mode is for its owner alone. Renamed when whole: a kill leaves no half output.
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+    if kind_of(path) != FILE or read_bytes(path, MEMBER_LIMIT) != content:
+        files.write(path, content)
 
 
 def read_outputs(folder: Path, case: PackedCase, record: Record) -> list[list[Array]]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vgf_conformance.files import append, write
 from vgf_conformance.packs.pack import Pack
 from vgf_conformance.packs.session import described_pack, make_folder, recorded
 from vgf_conformance.qualification.layout import (
@@ -16,7 +17,6 @@ from vgf_conformance.qualification.layout import (
     FOLDER,
     LOGS,
     OUTPUTS,
-    PARTIAL,
     RUNS,
     STATEMENT,
     WAIVERS,
@@ -35,7 +35,7 @@ from vgf_conformance.qualification.outputs import Keeping
 from vgf_conformance.qualification.statement import Statement, longest_line, this_tool
 from vgf_conformance.report.environment import header
 from vgf_conformance.report.tally import outcome
-from vgf_conformance.results.record import Record
+from vgf_conformance.results.record import Record, plain
 from vgf_conformance.results.shards import Shard
 from vgf_conformance.results.store import read_results
 from vgf_conformance.terminal import say
@@ -69,13 +69,13 @@ def qualify(pack: Pack, machine: Machine, product: str, folder: Path, shard: Sha
     say("\n".join([*header(described), pack.summary()]))
     runs = [_run(pack, machine, place, described, shard, number) for number in (0, 1)]
     _remove_unnamed(place, [record for run in runs for record in run])
-    _write(place / CAPABILITIES, json.dumps(machine.platform.to_json(), indent=1).encode() + b"\n")
+    write(place / CAPABILITIES, json.dumps(machine.platform.to_json(), indent=1).encode() + b"\n")
     _require_own(place)
     files = {entry.name: sha256_of(place / entry.name) for entry in files_of(place)}
     for name in filter(is_output, files):
         if name != output_name(files[name]):
             raise BadFile(place / name, f"was altered since it was written: remove {place} and run it again")
-    _write(place / STATEMENT, replace(statement, files=files).encode())
+    write(place / STATEMENT, replace(statement, files=files).encode())
     return _tell(place, *runs)
 
 
@@ -150,7 +150,7 @@ def _called(kind: str) -> str:
 def _require_same_start(place: Path, described: dict[str, Any]) -> None:
     """Raise UserError where the folder holds the beginning of another qualification."""
     # As a run line has it once it is read.
-    mine: dict[str, Any] = json.loads(json.dumps(described))
+    mine: dict[str, Any] = plain(described)
     for path in (place / name for name in RUNS):
         for run in read_results([path]).runs if kind_of(path) else []:
             theirs = {key: value for key, value in run.items() if key not in _OF_THE_LINE}
@@ -172,9 +172,9 @@ def _run(
     path, log = place / RUNS[number], place / LOGS[number]
     keeping = Keeping(machine.target, place)
     # A shard without cases has an empty log.
-    _append(log, "")
+    append(log, "")
     for record in recorded(pack, pack.manifest.cases, keeping, path, described, shard=shard, resume=True):
-        _append(log, _logged(record))
+        append(log, _logged(record))
     # What a run before this one left is part of it.
     return read_results([path]).records
 
@@ -185,29 +185,12 @@ def _logged(record: Record) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _append(path: Path, text: str) -> None:
-    try:
-        with path.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
-
-
 def _remove_unnamed(place: Path, records: Sequence[Record]) -> None:
     """Remove what a run left that was killed: outputs of a record that was not written, and half files."""
     named = {output_name(item.sha256) for record in records for call in record.outputs for item in call}
     for entry in list(files_of(place)):
         if is_partial(entry.name) or (is_output(entry.name) and entry.name not in named):
             (place / entry.name).unlink()
-
-
-def _write(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f"{PARTIAL}{path.name}")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _tell(place: Path, first: Sequence[Record], second: Sequence[Record]) -> bool:
