@@ -15,8 +15,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from vgf_conformance.vocabulary import UserError
 
@@ -105,7 +106,7 @@ def absolute(text: str) -> Path:
 
 
 @contextmanager
-def opened(path: Path, limit: int, *, links: bool = False) -> Iterator[BinaryIO]:
+def opened(path: Path, limit: int, *, links: bool = False) -> Iterator[BufferedReader]:
     """The regular file at ``path``, open for reading.
 
     ``links`` allows a link to a regular file: for what the machine's owner put there. Raises BadFile where it
