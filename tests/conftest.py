@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from vgf_conformance.evaluation.evaluate import Evaluator
+from vgf_conformance.evaluation.isolated import ModelServer
 from vgf_conformance.evaluation.session import open_evaluator
+from vgf_conformance.launch import python_environment
 from vgf_conformance.lowering.cache import Cache, default_folder
 from vgf_conformance.targets.vulkan import DriverChoice
 
@@ -35,3 +38,32 @@ def evaluator(cache_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     made = open_evaluator(("reference", "emulation"), DriverChoice(), tmp_path_factory.mktemp("layers"))
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def model_server(cache_folder: Path) -> Iterator[None]:
+    """One process with PyTorch for all commands of this session that have the same surroundings."""
+    usual, kept = _surroundings(), ModelServer()
+
+    @contextlib.contextmanager
+    def server() -> Iterator[ModelServer]:
+        if _surroundings() != usual:
+            with ModelServer() as another:
+                yield another
+            return
+        try:
+            yield kept
+        except BaseException:
+            kept.close()
+            raise
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vgf_conformance.evaluation.isolated.ModelServer", server)
+        yield
+    kept.close()
+
+
+def _surroundings() -> tuple[Path, dict[str, str]]:
+    environment = python_environment()
+    environment.pop("PYTEST_CURRENT_TEST", None)
+    return Path.cwd(), environment

@@ -238,7 +238,7 @@ def test_nan_in_calibration_data(run: Run, tmp_path: Path) -> None:
     text = GOOD + "\ndef calibration(): return [(torch.full((2, 3), float('nan')),)]"
     answer = run("check", model_file(tmp_path, text), "--profile", "INT", "--target", "reference")
     assert answer.code == 2
-    assert "calibration data: input 0 of set 0 holds NaN; calibrate on real values" in answer.out
+    assert "calibration()[0][0] holds NaN; calibrate on real values" in answer.err
 
 
 def test_weights_with_nan_are_bad_input(run: Run, tmp_path: Path) -> None:
@@ -325,9 +325,9 @@ def test_a_converter_that_does_not_launch(run: Run, tmp_path: Path, monkeypatch:
 
 def test_an_unusable_cache_only_warns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VGF_CONFORMANCE_CACHE", str(model_file(tmp_path, "", "in-the-way") / "cache"))
-    with pytest.warns(UserWarning, match="takes no more entries"):
-        answer = run("check", model_file(tmp_path, GOOD), "--target", "reference")
+    answer = run("check", model_file(tmp_path, GOOD), "--target", "reference")
     assert answer.code == 0
+    assert "takes no more entries" in answer.err
 
 
 @pytest.fixture(scope="module")

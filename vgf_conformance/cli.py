@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from vgf_conformance import __version__, files
 from vgf_conformance.launch import leave_working_directory
 from vgf_conformance.options import Parser, seconds, seed, some_path, some_text
 from vgf_conformance.quiet import quiet
-from vgf_conformance.targets.runtime_choice import RuntimeChoice
+from vgf_conformance.targets.runtime_choice import INSTALLED, RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
 from vgf_conformance.terminal import complain, say, warn
 from vgf_conformance.vocabulary import (
@@ -37,13 +37,18 @@ from vgf_conformance.vocabulary import (
 )
 
 if TYPE_CHECKING:
+    from vgf_conformance.evaluation.isolated import ModelServer
     from vgf_conformance.results.record import Record
+    from vgf_conformance.targets.base import Target
 
     _Commands = argparse._SubParsersAction[Parser]
 
 EXIT_PASS, EXIT_FAIL, EXIT_BAD_INPUT = 0, 1, 2
 #: As shells give for SIGINT.
 EXIT_INTERRUPTED = 130
+
+#: Seconds for one delegate call.
+_TIME_LIMIT = 120.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -514,22 +519,13 @@ def _check(parsed: argparse.Namespace) -> int:
     targets = tuple(known_target(text) for text in parsed.target) or DEFAULT_TARGETS
     runtime = _runtime_choice(parsed, targets)
     _require_lowering()
-    # Imported here: torch and executorch take seconds, and the other commands run without them.
-    with quiet():
-        from vgf_conformance.evaluation.check import Selection, check_files
-        from vgf_conformance.evaluation.session import open_evaluator
+    from vgf_conformance.evaluation.check import Selection, check_files
     from vgf_conformance.report.check import print_json, print_tables
 
     selection = Selection(profiles, schemes, targets, parsed.seed)
-    with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-        evaluator = open_evaluator(
-            selection.targets, _driver_choice(parsed), Path(folder), parsed.timeout, runtime
-        )
-        try:
-            found = check_files(parsed.files, selection, evaluator)
-            records = print_json(found) if parsed.json else print_tables(found)
-        finally:
-            evaluator.close()
+    with _models(targets, _driver_choice(parsed), parsed.timeout, runtime) as (server, opened):
+        found = check_files(parsed.files, selection, opened, server)
+        records = print_json(found) if parsed.json else print_tables(found)
     return _status(records)
 
 
@@ -537,22 +533,14 @@ def _bisect(parsed: argparse.Namespace) -> int:
     profile = Profile.parse(parsed.profile)
     scheme = known_scheme(parsed.scheme) if parsed.scheme else None
     _require_lowering()
-    with quiet():
-        from vgf_conformance.evaluation.bisect import bisect_file
-
-    with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-        found = bisect_file(
-            parsed.file,
-            profile,
-            scheme,
-            seed=parsed.seed,
-            choice=DriverChoice(parsed.driver),
-            output=parsed.output,
-            folder=Path(folder),
-        )
-    right = "every operator is right: no step of the lowering and no operator of the target is off"
-    say(str(found or right))
-    return EXIT_FAIL if found else EXIT_PASS
+    answer = "every operator is right: no step of the lowering and no operator of the target is off"
+    code = EXIT_PASS
+    with _models(["emulation"], DriverChoice(parsed.driver)) as (server, opened):
+        work = "vgf_conformance.evaluation.bisect:bisect_file"
+        for _, text in server.run(work, parsed.file, opened, profile, scheme, parsed.seed, parsed.output):
+            answer, code = text, EXIT_FAIL
+    say(answer)
+    return code
 
 
 def _reduce(parsed: argparse.Namespace) -> int:
@@ -561,20 +549,35 @@ def _reduce(parsed: argparse.Namespace) -> int:
     targets = (known_target(parsed.target),) if parsed.target else DEFAULT_TARGETS
     runtime = _runtime_choice(parsed, targets)
     _require_lowering()
-    with quiet():
-        from vgf_conformance.reduction.reduce import Options, reduce_file
+    output = parsed.output or Path(f"{Path(parsed.file).stem}_reduced.py")
+    options = (profiles, schemes, targets, parsed.seed, parsed.budget)
+    answer, code = f"{parsed.file}: nothing fails, so there is nothing to reduce", EXIT_PASS
+    with _models(targets, DriverChoice(parsed.driver), parsed.timeout, runtime) as (server, opened):
+        work = "vgf_conformance.reduction.reduce:reduce_file"
+        for word, text in server.run(work, parsed.file, opened, options, output):
+            if word == "progress":
+                warn(f"reduce: {text}")
+            else:
+                answer, code = text, EXIT_FAIL
+    say(answer)
+    return code
 
-    found = reduce_file(
-        parsed.file,
-        Options(profiles, schemes, targets, parsed.seed, parsed.budget),
-        output=parsed.output or Path(f"{Path(parsed.file).stem}_reduced.py"),
-        choice=DriverChoice(parsed.driver),
-        time_limit=parsed.timeout,
-        say=lambda text: warn(f"reduce: {text}"),
-        runtime=runtime,
-    )
-    say(str(found or f"{parsed.file}: nothing fails, so there is nothing to reduce"))
-    return EXIT_FAIL if found else EXIT_PASS
+
+@contextlib.contextmanager
+def _models(
+    targets: Sequence[str],
+    choice: DriverChoice,
+    time_limit: float = _TIME_LIMIT,
+    runtime: RuntimeChoice = INSTALLED,
+) -> Iterator[tuple[ModelServer, Mapping[str, Target]]]:
+    """What evaluates model files, with the targets to do it on; raises UserError where these are missing."""
+    from vgf_conformance.evaluation.isolated import ModelServer
+    from vgf_conformance.targets.opening import open_targets
+
+    with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
+        opened = open_targets(targets, choice, Path(folder), time_limit, runtime)
+        with ModelServer() as server:
+            yield server, opened
 
 
 def _require_lowering() -> None:

@@ -15,7 +15,7 @@ from tests.subjects import FP, INT, randn, subject
 from vgf_conformance.evaluation.bisect import bisect_file
 from vgf_conformance.evaluation.eager import NotRepeatable, repeated_eager, run_eager, run_eager_fp64
 from vgf_conformance.evaluation.evaluate import Evaluator
-from vgf_conformance.targets.vulkan import DriverChoice
+from vgf_conformance.targets.process import reference_target
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
 X = randn(2, 3)
@@ -132,18 +132,12 @@ def inputs():
     ],
 )
 def test_bisect_has_nothing_to_compare_with(tmp_path: Path, body: str, said: str) -> None:
+    # No target gets so far as to be started.
+    targets = dict.fromkeys(("reference", "emulation"), reference_target())
     file = tmp_path / "case.py"
     file.write_text(FILE.format(body=body))
     with pytest.raises(UserError) as caught:
-        bisect_file(
-            str(file),
-            FP,
-            None,
-            seed=0,
-            choice=DriverChoice(),
-            output=tmp_path / "out",
-            folder=tmp_path / "layers",
-        )
+        bisect_file(print, str(file), targets, FP, None, seed=0, output=tmp_path / "out")
     assert str(caught.value).startswith(f"{file}: {said}")
 
 

@@ -246,8 +246,8 @@ def test_a_refused_case_never_reaches_the_driver(tmp_path: Path) -> None:
     assert (caught.value.verdict, caught.value.finding) == (Verdict.UNSUPPORTED, Finding.CAPABILITY)
     assert "lacks shaderInt16 and shaderInt64, which" in caught.value.message
     assert isinstance(target, CapableTarget)
-    assert isinstance(target._target, ProcessTarget)
-    assert target._target._process is None
+    assert isinstance(target.inner, ProcessTarget)
+    assert target.inner._process is None
 
 
 def test_the_environment_is_part_of_what_is_remembered(

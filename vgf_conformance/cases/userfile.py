@@ -9,21 +9,34 @@ profile), ``calibration()`` (list of input tuples), ``samples()`` (further input
 from __future__ import annotations
 
 import importlib.util
+import inspect
+import random
+import re
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
+import numpy as np
 import torch
+from torch.export import AdditionalInputs, ShapesCollection
+from torch.utils import _pytree as pytree
 
 from vgf_conformance.cases.case import Inputs
-from vgf_conformance.vocabulary import Profile, UserError, known_scheme
+from vgf_conformance.cases.modelfile import read_model_file
+from vgf_conformance.terminal import one_line
+from vgf_conformance.vocabulary import SCHEMES, Profile, UserError, known_scheme
 
 DEFAULT_PROFILES = ("FP", "INT", "FP+INT")
 #: Scheme where a file names none: quantised profiles are tried quantised.
 QUANTISED = "a8w8-pc"
+
+_FUNCTIONS = ("calibration", "samples", "dynamic_shapes")
+_SHAPES = (dict, list, tuple, ShapesCollection, AdditionalInputs)
 
 
 @dataclass(frozen=True)
@@ -50,33 +63,249 @@ class UserModel:
 def load_user_model(file: str, seed: int) -> UserModel:
     """Import ``file`` and build its model, with ``seed`` behind whatever it draws.
 
-    Raises UserError where the file breaks the contract, naming what is missing.
+    The file's module stays in ``sys.modules``, as pickle, dataclasses and torch look for it there. Raises
+    UserError where the file breaks the contract, naming what is wrong.
     """
-    module = _import(file)
-    model = _call(module, file, "model", seed)
-    if isinstance(model, torch.jit.ScriptModule):
-        raise UserError(
-            f"{file}: model() returned a scripted module; torch.export needs the nn.Module itself"
-        )
-    if not isinstance(model, torch.nn.Module):
-        raise UserError(f"{file}: model() returned {type(model).__name__}, not a torch.nn.Module")
-    example = _inputs(file, "inputs()", _call(module, file, "inputs", seed))
-    samples = _several(module, file, "samples", seed)
-    calibration = _several(module, file, "calibration", seed)
-    notes = _mode(model)
+    contract = _Contract(file, _import(file, seed), seed)
+    model = contract.model()
+    example = contract.tuple_of("inputs()", contract.call("inputs"))
+    shapes = contract.dynamic_shapes()
+    calibration = contract.several("calibration", example)
+    contract.require_numbers(calibration)
+    samples = contract.several("samples", example)
+    if shapes is None:
+        contract.require_shapes(samples, example)
     return UserModel(
         file=file,
-        module=model.eval(),
+        module=model,
         samples=(example, *samples),
-        profiles=_profiles(module, file),
-        scheme=_scheme(module, file),
+        profiles=contract.profiles(),
+        scheme=contract.scheme(),
         calibration=calibration or [example],
-        dynamic_shapes=_call(module, file, "dynamic_shapes", seed)
-        if hasattr(module, "dynamic_shapes")
-        else None,
-        configure_quantizer=getattr(module, "configure_quantizer", None),
-        notes=notes,
+        dynamic_shapes=shapes,
+        configure_quantizer=contract.configure_quantizer(),
+        notes=contract.notes,
     )
+
+
+def _import(file: str, seed: int) -> ModuleType:
+    content = read_model_file(file)
+    # A name of its own: a file may be called numpy.py.
+    name = f"vgf_conformance_user_{re.sub(r'[^0-9A-Za-z_]', '_', Path(file).stem)}"
+    loader = _Loader(name, file, content)
+    spec = importlib.util.spec_from_loader(name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    _sow(seed)
+    try:
+        loader.exec_module(module)
+    except BaseException as error:
+        raise UserError(f"{file}: importing it raises {_shown(error, file)}") from error
+    return module
+
+
+class _Loader(SourceFileLoader):
+    """Runs the bytes that were read, and leaves no compiled file beside them."""
+
+    def __init__(self, name: str, path: str, content: bytes) -> None:
+        super().__init__(name, path)
+        self._content = content
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The compiled bytes."""
+        return self.source_to_code(self._content, self.path)
+
+
+def _sow(seed: int) -> None:
+    """Let whatever draws random numbers draw the same ones in each run."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+class _Contract:
+    """What ``module``, the imported ``file``, defines; everything here raises UserError."""
+
+    def __init__(self, file: str, module: ModuleType, seed: int) -> None:
+        self._file = file
+        self._seed = seed
+        self._names = vars(module)
+        self.notes: tuple[str, ...] = ()
+        for name in ("model", "inputs"):
+            if name not in self._names:
+                raise self._wrong(f"no {name}(); a model file defines model() and inputs()")
+        for name in ("model", "inputs", *_FUNCTIONS):
+            if name in self._names:
+                self._require_function(name)
+
+    def call(self, name: str) -> Any:
+        """What the function ``name`` returns."""
+        _sow(self._seed)
+        try:
+            return self._names[name]()
+        except BaseException as error:
+            raise self._wrong(f"{name}() raises {_shown(error, self._file)}") from error
+
+    def model(self) -> torch.nn.Module:
+        """The model in eval mode."""
+        model = self.call("model")
+        if isinstance(model, torch.jit.ScriptModule):
+            raise self._wrong("model() returned a scripted module; torch.export needs the nn.Module itself")
+        if isinstance(model, type):
+            raise self._wrong(
+                f"model() returned the class {model.__name__}; return a model: {model.__name__}()"
+            )
+        if not isinstance(model, torch.nn.Module):
+            raise self._wrong(f"model() returned {_kind(model)}, not a torch.nn.Module")
+        self.notes = _mode(model)
+        for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+            self._require_here(f"model(): {name}", tensor)
+        try:
+            return model.eval()
+        except BaseException as error:
+            raise self._wrong(f"eval() of the model raises {_shown(error, self._file)}") from error
+
+    def several(self, name: str, example: Inputs) -> list[Inputs]:
+        """The input tuples that the function ``name`` returns; none where there is no such function.
+
+        They have the parts and dtypes of ``example``.
+        """
+        if name not in self._names:
+            return []
+        found = self.call(name)
+        if not isinstance(found, (list, tuple)):
+            raise self._wrong(f"{name}() returned {_kind(found)}, not a list of input tuples")
+        if not found:
+            raise self._wrong(f"{name}() returned nothing; return a list of input tuples, or leave it out")
+        for index, item in enumerate(found):
+            self.tuple_of(f"{name}()[{index}]", item)
+            self._require_parts(f"{name}()[{index}]", item, example)
+        return list(found)
+
+    def tuple_of(self, what: str, value: Any) -> Inputs:
+        """``value``, where it is a tuple with tensors that lie in memory."""
+        if not isinstance(value, tuple):
+            hint = ": write (x,)" if isinstance(value, torch.Tensor) else ""
+            raise self._wrong(f"{what} is a {_kind(value)}, not a tuple of inputs{hint}")
+        for place, tensor in _tensors(value):
+            self._require_here(f"{what}{place}", tensor)
+        return value
+
+    def require_numbers(self, calibration: list[Inputs]) -> None:
+        """What is calibrated on must have a range."""
+        for index, inputs in enumerate(calibration):
+            for place, tensor in _tensors(inputs):
+                for what, found in (("NaN", tensor.isnan()), ("infinity", tensor.isinf())):
+                    if found.any():
+                        raise self._wrong(
+                            f"calibration()[{index}]{place} holds {what}; calibrate on real values"
+                        )
+
+    def require_shapes(self, samples: list[Inputs], example: Inputs) -> None:
+        """What runs in a program that was exported for ``example`` has its shapes."""
+        for index, sample in enumerate(samples):
+            for (place, tensor), (_, right) in zip(_tensors(sample), _tensors(example), strict=True):
+                if tensor.shape != right.shape:
+                    raise self._wrong(
+                        f"samples()[{index}]{place} has the shape {list(tensor.shape)}, but inputs(){place} "
+                        f"has {list(right.shape)}; give the same shape, or define dynamic_shapes()"
+                    )
+
+    def dynamic_shapes(self) -> Any:
+        """As torch.export takes them; None where the file says nothing of them."""
+        shapes = self.call("dynamic_shapes") if "dynamic_shapes" in self._names else None
+        if shapes is not None and not isinstance(shapes, _SHAPES):
+            raise self._wrong(f"dynamic_shapes() returned {_kind(shapes)}, not a dict or tuple of shapes")
+        return shapes
+
+    def profiles(self) -> tuple[Profile, ...]:
+        """The profiles that the file names, or the default."""
+        names = self._names.get("profiles", DEFAULT_PROFILES)
+        if not isinstance(names, (list, tuple)) or not names:
+            raise self._wrong(f"profiles is {_value(names)}, not a list of profiles such as ['FP', 'INT']")
+        for index, name in enumerate(names):
+            if not isinstance(name, str):
+                raise self._wrong(f"profiles[{index}] is {_value(name)}, not a string such as 'FP'")
+        try:
+            return tuple(Profile.parse(name) for name in names)
+        except UserError as error:
+            raise self._wrong(f"profiles: {error}") from error
+
+    def scheme(self) -> str | None:
+        """The scheme that the file names, if any."""
+        scheme = self._names.get("scheme")
+        if scheme is None:
+            return None
+        if not isinstance(scheme, str):
+            raise self._wrong(f"scheme is {_value(scheme)}, not one of {', '.join(map(repr, SCHEMES))}")
+        try:
+            return known_scheme(scheme)
+        except UserError as error:
+            raise self._wrong(f"scheme: {error}") from error
+
+    def configure_quantizer(self) -> Callable[[Any], None] | None:
+        """The function that configures a quantizer, if any."""
+        function = self._names.get("configure_quantizer")
+        if function is None:
+            return None
+        advice = "define configure_quantizer(quantizer) with def, or leave it out"
+        if not inspect.isroutine(function) or not hasattr(function, "__code__"):
+            raise self._wrong(f"configure_quantizer is {_value(function)}, not a function: {advice}")
+        try:
+            inspect.signature(function).bind(None)
+        except TypeError as error:
+            raise self._wrong(
+                f"configure_quantizer does not take one quantizer ({error}): {advice}"
+            ) from error
+        return function
+
+    def _require_function(self, name: str) -> None:
+        value = self._names[name]
+        if isinstance(value, torch.nn.Module) or not callable(value):
+            raise self._wrong(f"{name} is {_value(value)}, not a function: define {name}()")
+        try:
+            inspect.signature(value).bind()
+        except TypeError as error:
+            raise self._wrong(f"{name}() is called without arguments ({error}): define {name}()") from error
+        except ValueError:
+            # Some that are not written in Python do not say what they take.
+            return
+
+    def _require_here(self, what: str, tensor: torch.Tensor) -> None:
+        if tensor.device.type != "cpu":
+            raise self._wrong(f"{what} is on the device {tensor.device}; give tensors on the CPU")
+        if tensor.layout is not torch.strided:
+            raise self._wrong(f"{what} is {tensor.layout}; give a dense tensor: to_dense()")
+
+    def _require_parts(self, what: str, value: Inputs, example: Inputs) -> None:
+        if len(value) != len(example):
+            many = f"{len(value)} input{'' if len(value) == 1 else 's'}"
+            raise self._wrong(f"{what} has {many}, but inputs() has {len(example)}; give as many")
+        leaves, structure = pytree.tree_flatten_with_path(value)
+        expected, wanted = pytree.tree_flatten_with_path(example)
+        if structure != wanted:
+            raise self._wrong(f"{what} is not made of the same parts as inputs(); give a tuple as it does")
+        for (path, leaf), (_, right) in zip(leaves, expected, strict=True):
+            if _sort(leaf) != _sort(right):
+                place = pytree.keystr(path)
+                raise self._wrong(
+                    f"{what}{place} is {_sort(leaf)}, but inputs(){place} is {_sort(right)}; give the same"
+                )
+
+    def _wrong(self, what: str) -> UserError:
+        return UserError(f"{self._file}: {what}")
+
+
+def _tensors(value: Inputs) -> list[tuple[str, torch.Tensor]]:
+    """The tensors of a tuple, each with its place: ``[0]``, ``[1]['mask']``."""
+    leaves, _ = pytree.tree_flatten_with_path(value)
+    return [(pytree.keystr(path), leaf) for path, leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
+def _sort(leaf: Any) -> str:
+    """What a program that was exported for ``leaf`` takes in its place."""
+    return str(leaf.dtype) if isinstance(leaf, torch.Tensor) else f"of type {_kind(leaf)}"
 
 
 def _mode(model: torch.nn.Module) -> tuple[str, ...]:
@@ -90,63 +319,18 @@ def _mode(model: torch.nn.Module) -> tuple[str, ...]:
     return (f"model() gives a model in train mode: evaluated in eval mode, which changes {', '.join(found)}",)
 
 
-def _import(file: str) -> ModuleType:
-    path = Path(file)
-    if not path.is_file():
-        raise UserError(f"{file}: {'is a folder' if path.is_dir() else 'no such file'}; give a Python file")
-    spec = importlib.util.spec_from_file_location(f"vgf_conformance_user_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise UserError(f"{file}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def _value(value: Any) -> str:
+    """``value`` as a message shows it; its own ``__repr__`` may do anything."""
+    if isinstance(value, torch.nn.Module):
+        return f"a {_kind(value)}"
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise UserError(f"{file}: importing it raises {_shown(error, file)}") from error
-    for name in ("model", "inputs"):
-        if not callable(getattr(module, name, None)):
-            raise UserError(f"{file}: no {name}(); a model file defines model() and inputs()")
-    return module
-
-
-def _call(module: ModuleType, file: str, name: str, seed: int) -> Any:
-    torch.manual_seed(seed)
-    try:
-        return getattr(module, name)()
-    except (Exception, SystemExit) as error:
-        raise UserError(f"{file}: {name}() raises {_shown(error, file)}") from error
-
-
-def _several(module: ModuleType, file: str, name: str, seed: int) -> list[Inputs]:
-    if not hasattr(module, name):
-        return []
-    found = _call(module, file, name, seed)
-    if not isinstance(found, (list, tuple)):
-        raise UserError(f"{file}: {name}() returned {type(found).__name__}, not a list of input tuples")
-    return [_inputs(file, f"{name}()[{index}]", item) for index, item in enumerate(found)]
-
-
-def _inputs(file: str, what: str, value: Any) -> Inputs:
-    if not isinstance(value, tuple):
-        raise UserError(f"{file}: {what} is a {type(value).__name__}, not a tuple of inputs")
-    return value
-
-
-def _profiles(module: ModuleType, file: str) -> tuple[Profile, ...]:
-    names = getattr(module, "profiles", DEFAULT_PROFILES)
-    if not isinstance(names, (list, tuple)) or not names:
-        raise UserError(f"{file}: profiles is {names!r}, not a list of profiles such as ['FP', 'INT']")
-    try:
-        return tuple(Profile.parse(name) for name in names)
-    except (UserError, TypeError) as error:
-        raise UserError(f"{file}: profiles: {error}") from error
-
-
-def _scheme(module: ModuleType, file: str) -> str | None:
-    scheme = getattr(module, "scheme", None)
-    try:
-        return None if scheme is None else known_scheme(scheme)
-    except UserError as error:
-        raise UserError(f"{file}: scheme: {error}") from error
+        return one_line(repr(value), 60)
+    except BaseException:
+        return f"a {_kind(value)}"
 
 
 def _shown(error: BaseException, file: str) -> str:
@@ -156,4 +340,8 @@ def _shown(error: BaseException, file: str) -> str:
         if frame.filename == str(Path(file))
     ]
     where = f" (line {lines[-1]})" if lines else ""
-    return f"{type(error).__name__}: {error}{where}"
+    try:
+        text = one_line(str(error))
+    except BaseException:
+        text = ""
+    return f"{_kind(error)}{': ' if text else ''}{text}{where}"

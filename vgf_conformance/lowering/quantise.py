@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from vgf_conformance.lowering.artifact import LoweringFailure
+from vgf_conformance.lowering.causes import describe
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: The quantizer's own configuration of each scheme.
@@ -37,30 +38,59 @@ def quantise(
 ) -> torch.nn.Module:
     """Prepare, calibrate and convert; ``configure`` replaces the scheme's global configuration.
 
-    Raises LoweringFailure for calibration data with NaN, and whatever the quantizer raises.
+    Raises LoweringFailure for calibration data with NaN or of shapes that the program does not take, and
+    where ``configure`` raises; also whatever the quantizer raises.
     """
     _require_numbers(calibration)
     quantizer = VgfQuantizer(specification)
     if configure is None:
         quantizer.set_global(_CONFIGURATION[scheme]())
     else:
-        configure(quantizer)
+        _configure(quantizer, configure)
     # The guards submodule of a checked module breaks the backend's annotation passes.
     prepared = prepare_pt2e(exported.module(check_guards=False), quantizer)
     with torch.no_grad():
-        for inputs in calibration:
-            prepared(*inputs)
+        for index, inputs in enumerate(calibration):
+            _calibrate(prepared, exported, index, inputs)
     converted: torch.nn.Module = convert_pt2e(prepared)
     return converted
+
+
+def _configure(quantizer: VgfQuantizer, configure: Callable[[VgfQuantizer], None]) -> None:
+    try:
+        configure(quantizer)
+    except (Exception, SystemExit) as error:
+        raise _bad_input(
+            f"configure_quantizer() raises {describe(error)}; fix it, or leave it out"
+        ) from error
+
+
+def _calibrate(prepared: Any, exported: ExportedProgram, index: int, inputs: tuple[Any, ...]) -> None:
+    try:
+        prepared(*inputs)
+    except Exception as error:
+        given, wanted = _shapes(inputs), _shapes(exported.example_inputs[0])
+        if given == wanted:
+            raise
+        raise _bad_input(
+            f"calibration data: set {index} has the shapes {given}, on which the program that was exported "
+            f"for {wanted} raises {describe(error)}; give the shapes of the inputs"
+        ) from error
+
+
+def _shapes(inputs: Any) -> list[list[int]]:
+    leaves = torch.utils._pytree.tree_leaves(inputs)
+    return [list(leaf.shape) for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
+def _bad_input(message: str) -> LoweringFailure:
+    return LoweringFailure(Verdict.ERROR, Stage.QUANTISE, Finding.INPUT, message)
 
 
 def _require_numbers(calibration: Sequence[tuple[Any, ...]]) -> None:
     for index, inputs in enumerate(calibration):
         for position, value in enumerate(torch.utils._pytree.tree_leaves(inputs)):
             if isinstance(value, torch.Tensor) and value.is_floating_point() and value.isnan().any():
-                raise LoweringFailure(
-                    Verdict.ERROR,
-                    Stage.QUANTISE,
-                    Finding.INPUT,
-                    f"calibration data: input {position} of set {index} holds NaN; calibrate on real values",
+                raise _bad_input(
+                    f"calibration data: input {position} of set {index} holds NaN; calibrate on real values"
                 )

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vgf_conformance.cases.userfile import UserModel, load_user_model
 from vgf_conformance.evaluation.attribute import Attribution, Attributor
-from vgf_conformance.evaluation.check import configurations, subject_of_file
 from vgf_conformance.evaluation.eager import leaves
 from vgf_conformance.evaluation.evaluate import Evaluator
+from vgf_conformance.evaluation.forkserver import Send
 from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.userfiles import configurations, subject_of_file
 from vgf_conformance.formats.convert import convert
 from vgf_conformance.lowering.cache import Cache, default_folder
 from vgf_conformance.lowering.versions import versions
@@ -35,9 +38,6 @@ from vgf_conformance.reduction.trial import (
 )
 from vgf_conformance.results.record import Record
 from vgf_conformance.targets.base import Target
-from vgf_conformance.targets.opening import open_targets
-from vgf_conformance.targets.runtime_choice import INSTALLED, RuntimeChoice
-from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Finding, Profile, Stage, UserError, Verdict
 
 Say = Callable[[str], None]
@@ -99,27 +99,18 @@ class Reduction:
 
 
 def reduce_file(
-    file: str,
-    options: Options,
-    *,
-    output: Path,
-    choice: DriverChoice,
-    time_limit: float,
-    say: Say,
-    runtime: RuntimeChoice = INSTALLED,
-) -> Reduction | None:
-    """Reduce the first failure of ``file`` into ``output``; None where nothing fails.
+    send: Send, file: str, targets: Mapping[str, Target], options: tuple[Any, ...], output: Path
+) -> bool:
+    """Send the reduction of the first failure of ``file``, written to ``output``, in words.
 
-    ``say`` is told of progress. Raises UserError for a file that cannot be used or reduced, and where what
-    was written does not fail in the same way.
+    ``options`` are those of Options. Progress is sent too, and nothing else where nothing fails. Called by
+    ``evaluation.forkserver``. Raises UserError as Reducer.reduce does.
     """
-    with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
-        targets = open_targets(options.targets, choice, Path(folder), time_limit, runtime)
-        try:
-            return Reducer(targets, Cache(default_folder()), say).reduce(file, options, output)
-        finally:
-            for target in targets.values():
-                target.close()
+    reducer = Reducer(targets, Cache(default_folder().absolute()), lambda text: send("progress", text))
+    found = reducer.reduce(file, Options(*options), output)
+    if found is not None:
+        send("found", str(found))
+    return True
 
 
 class Reducer:
@@ -131,9 +122,16 @@ class Reducer:
         self._say = say
 
     def reduce(self, file: str, options: Options, output: Path) -> Reduction | None:
-        """As reduce_file, on the targets that are open."""
+        """Reduce the first failure of ``file`` into ``output``; None where nothing fails.
+
+        Raises UserError for a file that cannot be used or reduced, and where what was written does not fail
+        in the same way.
+        """
         _require_place(file, output)
+        here = Path.cwd()
         user = load_user_model(file, options.seed)
+        # The model may have changed the working directory, on which the output depends.
+        os.chdir(here)
         evaluator = Evaluator(self._targets, self._cache)
         failure = first_failure(user, options, evaluator)
         if failure is None:

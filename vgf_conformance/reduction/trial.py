@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vgf_conformance.cases.userfile import load_user_model
-from vgf_conformance.evaluation.check import subject_of_file
 from vgf_conformance.evaluation.evaluate import Evaluator
+from vgf_conformance.evaluation.userfiles import subject_of_file
 from vgf_conformance.reduction.candidate import Candidate
 from vgf_conformance.reduction.source import NotWritable, write_case
 from vgf_conformance.results.record import Record

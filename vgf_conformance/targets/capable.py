@@ -27,7 +27,7 @@ class CapableTarget:
     def __init__(self, target: Target, platform: Platform) -> None:
         self.name = target.name
         self.driver = target.driver
-        self._target = target
+        self.inner = target
         self._platform = platform
         self._refusals: list[str] = []
 
@@ -35,18 +35,18 @@ class CapableTarget:
         """Look at each delegate; the target gets them where it can run one of them."""
         self._refusals = ["; ".join(lacking(self._platform, delegate)) for delegate in delegates]
         if not all(self._refusals):
-            self._target.load(delegates)
+            self.inner.load(delegates)
 
     def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
         """Run delegate ``index``; raises TargetFailure, with the verdict unsupported for what was refused."""
         if self._refusals[index]:
             message = f"{self._platform.device.name} lacks {self._refusals[index]}"
             raise TargetFailure(Verdict.UNSUPPORTED, Stage.RUN, Finding.CAPABILITY, message)
-        return self._target.run(index, inputs)
+        return self.inner.run(index, inputs)
 
     def close(self) -> None:
         """Give the target's process back."""
-        self._target.close()
+        self.inner.close()
 
 
 def lacking(platform: Platform, delegate: Delegate) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ from vgf_conformance.formats.pte import Executable
 from vgf_conformance.launch import python_command, python_environment
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Outputs, Target, TargetFailure
+from vgf_conformance.targets.borrowed import BorrowedProcess
 from vgf_conformance.targets.capabilities import Platform
 from vgf_conformance.targets.capable import CapableTarget
 from vgf_conformance.targets.validation import messages
@@ -54,19 +56,22 @@ class ProcessTarget:
         self._environment = dict(environment or {})
         self._time_limit = time_limit
         self._delegates: tuple[Delegate | Executable, ...] = ()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | BorrowedProcess | None = None
         self._connection: Connection | None = None
         self._log: BinaryIO | None = None
         self._heard = 0
         #: A failure that nobody was told of yet.
         self._died: TargetFailure | None = None
+        self._lost: tuple[object, ...] = ()
+        #: Whether a request waits for its answer, or was given up before that came.
+        self.waiting = False
 
     def load(self, delegates: Sequence[Delegate | Executable]) -> None:
         """Make ``delegates`` (whatever the runner builds) current; those already loaded stay built."""
         if tuple(delegates) == self._delegates:
             return
         self._delegates = tuple(delegates)
-        if self._process is not None:
+        if self._process is not None and not self.waiting:
             try:
                 self._ask(("load", self._delegates), START_LIMIT)
             except TargetFailure as failure:
@@ -78,12 +83,32 @@ class ProcessTarget:
         died, self._died = self._died, None
         if died is not None:
             raise died
-        if self._process is None:
-            self._start()
-            self._ask(("load", self._delegates), START_LIMIT)
+        self._ready()
         outputs = self._ask(("run", index, list(inputs)), self._time_limit)
         assert isinstance(outputs, Outputs)
         return replace(outputs, validation=messages(self._said()))
+
+    def lend(self) -> None:
+        """Have a worker for processes that are forked from this one, each of which calls ``borrow``.
+
+        They use it one after another.
+        """
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        if self._process is None:
+            self._start()
+
+    def borrow(self) -> None:
+        """Use the worker of the process from which this one was forked; another one where it is lost."""
+        if self._process is not None and self._log is not None:
+            self._process = BorrowedProcess(self._process.pid)
+            self._heard = os.fstat(self._log.fileno()).st_size
+
+    def kill(self) -> None:
+        """End the worker at once, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+        self.close()
 
     def close(self) -> None:
         """End the worker, which leaves by itself once its pipe is closed; the next run starts a new one."""
@@ -91,17 +116,28 @@ class ProcessTarget:
             return
         if self._connection is not None:
             self._connection.close()
-        try:
-            self._process.wait(CLOSE_LIMIT)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        # One that is borrowed stays for others.
+        if not isinstance(self._process, BorrowedProcess):
+            try:
+                self._process.wait(CLOSE_LIMIT)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
         for resource in (self._connection, self._log):
             if resource is not None:
                 resource.close()
         self._process = self._connection = self._log = None
 
+    def _ready(self) -> None:
+        """See that there is a worker, with the delegates, that has nothing else to answer."""
+        if self.waiting:
+            self.kill()
+        if self._process is None:
+            self._start()
+            self._ask(("load", self._delegates), START_LIMIT)
+
     def _start(self) -> None:
+        self.waiting = False
         ours, theirs = socket.socketpair()
         # Outlives this call: the worker's output, read when it dies.
         self._log = tempfile.TemporaryFile(prefix="vgf-conformance-worker-")  # noqa: SIM115 - close() does
@@ -119,13 +155,17 @@ class ProcessTarget:
 
     def _ask(self, request: tuple[Any, ...], limit: float) -> Any:
         assert self._connection is not None
+        self.waiting = True
         try:
             self._connection.send(request)
             if not self._connection.poll(limit):
                 raise self._hung(limit)
             reply = self._connection.recv()
         except (EOFError, OSError) as error:
+            if isinstance(self._process, BorrowedProcess) and getattr(error, "errno", 0) == errno.EBADF:
+                return self._ask_another(request, limit)
             raise self._crashed() from error
+        self.waiting = False
         if reply[0] == "ok":
             return reply[1]
         if reply[0] == "refused":
@@ -134,6 +174,16 @@ class ProcessTarget:
         raise TargetFailure(
             Verdict.ERROR, Stage.RUN, Finding.RAISED, reply[1].strip().splitlines()[-1], reply[1]
         )
+
+    def _ask_another(self, request: tuple[Any, ...], limit: float) -> Any:
+        """Ask a worker of our own where somebody closed the descriptors of the one that was borrowed."""
+        # Kept, for whatever closes them would close what has their numbers by now.
+        self._lost = (self._connection, self._log)
+        self._process = self._connection = self._log = None
+        self._start()
+        if request[0] != "load":
+            self._ask(("load", self._delegates), START_LIMIT)
+        return self._ask(request, limit)
 
     def _hung(self, limit: float) -> TargetFailure:
         message = f"no answer within {limit:g} s: the worker was killed"

@@ -48,7 +48,7 @@ class InProcess:
     """Executes programs in a worker that has the wheel's runtime, and ``library`` where that is given."""
 
     def __init__(self, library: Path | None, environment: Mapping[str, str], time_limit: float) -> None:
-        self._worker = ProcessTarget(
+        self.worker = ProcessTarget(
             PROGRAM_TARGET,
             "vgf_conformance.runtime.runner:RuntimeRunner",
             environment={**environment, LIBRARY: str(library or "")},
@@ -57,12 +57,12 @@ class InProcess:
 
     def execute(self, program: Executable, inputs: Sequence[Any]) -> Outputs:
         """Run twice; raises TargetFailure for a refusal, a crash or a hang."""
-        self._worker.load([program])
-        return self._worker.run(0, inputs)
+        self.worker.load([program])
+        return self.worker.run(0, inputs)
 
     def close(self) -> None:
         """End the worker."""
-        self._worker.close()
+        self.worker.close()
 
 
 class RuntimeTarget:
@@ -76,14 +76,14 @@ class RuntimeTarget:
     def __init__(self, peer: Target, executes: _Executes) -> None:
         self.peer = peer
         self.driver = peer.driver
-        self._executes = executes
+        self.executes = executes
 
     def execute(self, program: Executable, inputs: Sequence[Any]) -> Outputs:
         """Run ``program`` twice. Inputs and outputs are in logical order, outputs without what is None.
 
         Inputs that are no tensors are plain values. Raises TargetFailure.
         """
-        return self._executes.execute(program, inputs)
+        return self.executes.execute(program, inputs)
 
     def load(self, delegates: Sequence[Delegate]) -> None:
         """The peer's."""
@@ -95,7 +95,7 @@ class RuntimeTarget:
 
     def close(self) -> None:
         """End all processes."""
-        self._executes.close()
+        self.executes.close()
         self.peer.close()
 
 

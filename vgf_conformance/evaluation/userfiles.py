@@ -1,0 +1,111 @@
+"""Evaluates the model of a user's file, in the process that ``evaluation.isolated`` has for it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vgf_conformance.cases.userfile import UserModel, load_user_model
+from vgf_conformance.evaluation.check import Selection
+from vgf_conformance.evaluation.evaluate import Evaluator
+from vgf_conformance.evaluation.forkserver import Send
+from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.lowering.cache import Cache, default_folder
+from vgf_conformance.results.record import Record
+from vgf_conformance.targets.base import Target
+from vgf_conformance.vocabulary import Profile, Stage, UserError, Verdict
+
+_STAGES = list(Stage)
+
+
+class _CountingCache(Cache):
+    """Counts what was not there yet."""
+
+    puts = 0
+
+    def put(self, key: str, value: Any) -> None:
+        """As Cache.put."""
+        self.puts += 1
+        super().put(key, value)
+
+
+def check_file(send: Send, file: str, targets: Mapping[str, Target], selection: Selection) -> bool:
+    """Send a record for each profile, scheme and target; whether something was lowered.
+
+    Raises UserError where the file cannot be used.
+    """
+    # The model may change the working directory.
+    cache = _CountingCache(default_folder().absolute())
+    evaluator = Evaluator(targets, cache)
+    user = load_user_model(file, selection.seed)
+    subjects = [subject_of_file(user, number) for number in range(len(user.samples))]
+    for profile, scheme in configurations(user, selection.profiles, selection.schemes):
+        for target in selection.targets:
+            records = [evaluator.evaluate(subject, profile, scheme, target) for subject in subjects]
+            record, subject = min(zip(records, subjects, strict=True), key=lambda pair: _gravity(pair[0]))
+            evaluator.attribute(record, subject, profile, scheme, folder=None)
+            record.repro = _repro(record, selection)
+            send("record", record.to_json())
+    return cache.puts > 0
+
+
+def configurations(
+    user: UserModel, profiles: Sequence[Profile], schemes: Sequence[str]
+) -> list[tuple[Profile, str]]:
+    """The (profile, scheme) pairs to lower for; without profiles or schemes the file's own are taken.
+
+    Raises UserError where there is none.
+    """
+    chosen = [
+        (profile, scheme)
+        for profile in profiles or user.profiles
+        for scheme in schemes or user.schemes(profile)
+        if scheme == "none" or profile.integer
+    ]
+    if not chosen:
+        raise UserError(f"{user.file}: nothing to run: only profiles with INT can be quantised")
+    return chosen
+
+
+def subject_of_file(user: UserModel, number: int) -> Subject:
+    """The subject of the user's model with sample ``number``."""
+    return Subject(
+        case=user.file,
+        sample="inputs" if number == 0 else f"samples[{number - 1}]",
+        kind="model",
+        suite="check",
+        file=user.file,
+        operator="",
+        tier="",
+        module=user.module,
+        inputs=user.samples[number],
+        example=user.samples[0],
+        calibration=user.calibration,
+        dynamic_shapes=user.dynamic_shapes,
+        configure_quantizer=user.configure_quantizer,
+        notes=user.notes,
+    )
+
+
+def _gravity(record: Record) -> tuple[int, int]:
+    """Samples share a row: the first failure, at the earliest stage, speaks for all."""
+    if record.verdict is Verdict.PASS:
+        return (1, 0)
+    return (0, _STAGES.index(record.stage) if record.stage else len(_STAGES))
+
+
+def _repro(record: Record, selection: Selection) -> str:
+    command = [
+        "vgf-conformance",
+        "check",
+        record.file,
+        "--profile",
+        record.profile,
+        "--scheme",
+        record.scheme,
+    ]
+    command += ["--target", record.target]
+    if selection.seed:
+        command += ["--seed", str(selection.seed)]
+    return shlex.join(command)
