@@ -133,7 +133,11 @@ def test_drivers_that_are_not_usable(tmp_path: Path, monkeypatch: pytest.MonkeyP
     broken = tmp_path / "broken_icd.json"
     broken.write_text("{}")
     other = tmp_path / "other_icd.json"
-    other.write_text(json.dumps({"ICD": {"library_path": "libm.so.6", "api_version": "1.3.0"}}))
+    other.write_text(
+        json.dumps(
+            {"file_format_version": "1.0.0", "ICD": {"library_path": "libm.so.6", "api_version": "1.3.0"}}
+        )
+    )
     monkeypatch.setenv("VK_DRIVER_FILES", f"{broken}{os.pathsep}{other}")
     faulty, absent = examine().drivers
     assert (faulty.present, faulty.usable) == (True, False)

@@ -79,7 +79,7 @@ def _import_path() -> list[str]:
     return [
         _made_absolute(entry)
         for entry in sys.path
-        if isinstance(entry, str) and entry and (ours or not _is_here(entry))
+        if isinstance(entry, str) and (ours or not _is_here(entry))
     ]
 
 
