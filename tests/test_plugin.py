@@ -454,11 +454,34 @@ def test_results_that_cannot_be_written(project: Project) -> None:
 
 
 def test_a_run_keeps_the_results_before_it_once(project: Project) -> None:
-    for _ in range(2):
-        assert project.run("-k", "same", "--target", "reference").ret == pytest.ExitCode.OK
+    for number in range(2):
+        result = project.run("-k", "same", "--target", "reference")
+        assert result.ret == pytest.ExitCode.OK
+        assert ("set aside as results.previous.jsonl" in told(result)) == bool(number)
     assert project.seen() == [SMOKE[4]]
     assert len(project.read().runs) == 1
     assert len(read_results([project.results / "results.previous.jsonl"]).records) == 1
+
+
+def test_a_reader_that_has_seen_enough_costs_no_record_and_no_exit_status(project: Project) -> None:
+    """``pytest suites | head -1``, on a terminal that knows ASCII alone."""
+    reader, closed = os.pipe()
+    os.close(reader)
+    process = subprocess.run(
+        [sys.executable, "-m", "pytest", *project.arguments("-k", "same", "--target", "reference")],
+        cwd=project.root,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "PYTHONIOENCODING": "ascii",
+        },
+        stdout=closed,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(closed)
+    assert process.returncode == 0
+    assert project.seen() == [SMOKE[4]]
+    assert "add" in project.matrix()
 
 
 def test_update_expectations_writes_them_for_review(project: Project) -> None:
