@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import math
-import os
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -142,16 +140,6 @@ def read_output(content: bytes, shape: tuple[int, ...]) -> Array:
     array = read_npy(content)
     # A VGF has a rank-0 tensor as one of shape [1].
     return array.reshape(shape) if array.size == 1 and set(shape) <= {1} else array
-
-
-def read_limited(path: Path, limit: int) -> bytes:
-    """The content of a file; raises ValueError where it is none or has more bytes, and FileNotFoundError."""
-    if kind_of(path) is None:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    try:
-        return read_bytes(path, limit)
-    except BadFile as error:
-        raise ValueError(error.why) from error
 
 
 def output_limit(shape: tuple[int, ...]) -> int:
