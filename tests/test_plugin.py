@@ -272,7 +272,7 @@ def test_an_entry_that_matches_nothing_fails(project: Project) -> None:
     result = project.run("--target", "reference", "--profile", "INT")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(passed=1, deselected=4)
-    assert "stale expectation: test_small.toml, entry 1: matches no case: remove the entry" in told(result)
+    assert "stale known failure: test_small.toml, entry 1: matches no case: remove the entry" in told(result)
     # A run of single cases cannot tell.
     assert project.pytester.runpytest_inprocess(
         SMOKE[4], "-p", "no:cacheprovider", "--results", str(project.results)
