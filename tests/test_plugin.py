@@ -259,6 +259,44 @@ def test_an_expected_failure_is_an_xfail(project: Project) -> None:
     assert expected == {"add": None, "sort": "the partitioner does not take it"}
 
 
+OVERFLOWING = """
+
+relu = operator(
+    "aten.relu.default",
+    torch.relu,
+    [sample("infinity", values([1.0, float("inf")], 2))],
+    configurations=FP_ONLY,
+)
+"""
+
+WRONG = EXPECTED.replace('"unsupported"', '"fail"').format(case="relu")
+
+
+def test_how_wrong_a_known_failure_may_be_is_held_against_the_run(project: Project) -> None:
+    project.suite(SUITE.replace("import normal", "import normal, values") + OVERFLOWING)
+    path = project.expect()
+
+    def run(bound: str, *options: str) -> tuple[int, str]:
+        path.write_text(WRONG.replace("reason", f"{bound}\nreason"))
+        result = project.run("-k", "relu", *options)
+        return result.ret, told(result)
+
+    ret, text = run("worst = { wrong = 0.1 }")
+    assert ret == pytest.ExitCode.TESTS_FAILED
+    assert "worse than the known failure (test_small.toml, entry 1): 50.000% of the elements wrong" in text
+    ret, text = run("worst = { wrong = 1.0 }")
+    assert ret == pytest.ExitCode.OK
+    assert "known failure clearly better than its bound: test_small.toml, entry 1 (relu): 50.000%" in text
+    ret, text = run("", "-n", "1")
+    assert ret == pytest.ExitCode.OK
+    assert "known failures without a bound: test_small.toml, entry 1: --update-expectations" in text
+    ret, text = run("", "--update-expectations")
+    assert ret == pytest.ExitCode.OK
+    assert f"for review: {path}" in text
+    assert "worst = { wrong = 0.5, nonfinite = 0.5, ulp = 0.0 }\n" in path.read_text()
+    assert "better" not in text
+
+
 def test_an_unexpected_pass_fails(project: Project) -> None:
     project.expect("add")
     result = project.run("-k", "add and same")
@@ -272,7 +310,7 @@ def test_an_entry_that_matches_nothing_fails(project: Project) -> None:
     result = project.run("--target", "reference", "--profile", "INT")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(passed=1, deselected=4)
-    assert "stale expectation: test_small.toml, entry 1: matches no case: remove the entry" in told(result)
+    assert "stale known failure: test_small.toml, entry 1: matches no case: remove the entry" in told(result)
     # A run of single cases cannot tell.
     assert project.pytester.runpytest_inprocess(
         SMOKE[4], "-p", "no:cacheprovider", "--results", str(project.results)

@@ -228,7 +228,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--update-expectations",
         action="store_true",
-        help="write unexpected failures into golden/expectations for review, and drop entries that pass now",
+        help="write unexpected failures, and bounds of known ones that are missing or exceeded, into "
+        "golden/expectations for review, and drop entries that pass now",
     )
 
 
@@ -255,7 +256,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _done(config: pytest.Config, settings: Settings, expectations: Expectations) -> dict[str, bool]:
     """Ids that need not run again, with whether what they gave was unexpected.
 
-    Where an expectation has changed since, the case runs again and is judged by today's. An xdist
+    Where a known failure has changed since, the case runs again and is judged by today's. An xdist
     worker is told the ids by its controller.
     """
     if hasattr(config, "workerinput"):
@@ -367,7 +368,7 @@ class CaseItem(pytest.Item):
 
     @property
     def case_id(self) -> CaseId:
-        """What expectations are looked up by."""
+        """What known failures are looked up by."""
         return CaseId(
             self.case.file, self.case.name, self.sample.name, self.profile.name, self.scheme, self.target
         )
@@ -452,6 +453,7 @@ class Conformance:
         self._subject: tuple[tuple[Any, ...], Any] | None = None
         self._writer: ResultsWriter | None = None
         self._stale: list[str] = []
+        self._whole: list[str] = []
         self._kept: list[str] = []
         self._plan: list[str] = []
         self._plan_written = False
@@ -538,7 +540,8 @@ class Conformance:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Select by profile, scheme and tier; then, after pytest's own selection, shard and resume."""
-        self._note_stale([item for item in items if isinstance(item, CaseItem)])
+        collected = [item for item in items if isinstance(item, CaseItem)]
+        self._note_stale(collected)
         self._leave_out(items, self._unwanted)
         yield
         self._plan = [item.nodeid for item in items if isinstance(item, CaseItem)]
@@ -547,6 +550,7 @@ class Conformance:
             self._leave_out(items, lambda item: not shard.holds(artifact_of(item.nodeid)))
             if self._plan and not items:
                 self._kept.append(f"no case of this run is in shard {shard}")
+        self._note_whole(collected, items)
         finished = self._leave_out(items, lambda item: item.nodeid in self._done)
         if finished:
             self._kept.append(f"{finished} cases kept from the run before (--resume)")
@@ -579,13 +583,24 @@ class Conformance:
             if self._about_this_run(entry)
         ]
 
+    def _note_whole(self, collected: Sequence[CaseItem], chosen: Sequence[pytest.Item]) -> None:
+        """Note the known failures whose cases all run: what is seen of them is all that there is."""
+        if any("::" in argument for argument in self._config.args) or self._lacks_default_targets():
+            return
+        kept = set(chosen)
+        left_out = [tuple(item.case_id) for item in collected if item not in kept]
+        self._whole = self._expectations.whole([tuple(item.case_id) for item in collected], left_out)
+
+    def _lacks_default_targets(self) -> bool:
+        return not set(DEFAULT_TARGETS) <= set(self.settings.targets)
+
     def _about_this_run(self, entry: Expectation) -> bool:
         from fnmatch import fnmatchcase
 
         return any(fnmatchcase(target, entry.target) for target in self.settings.targets)
 
     def evaluate(self, item: CaseItem) -> Record:
-        """Evaluate one item and set its expectation."""
+        """Evaluate one item and say whether its failure is known."""
         record = self._isolation(item).judge(item)
         # What is measured is the comparison of the artifact, the same on every target.
         measured = self.settings.sensitivity and item.target == self.settings.targets[0]
@@ -745,6 +760,7 @@ class Conformance:
         """Take over what a worker found while it collected."""
         output = getattr(node, "workeroutput", {})
         self._stale = output.get("vgf_stale", self._stale)
+        self._whole = output.get("vgf_whole", self._whole)
         self._kept = output.get("vgf_kept", self._kept)
 
     @pytest.hookimpl(tryfirst=True)
@@ -757,6 +773,7 @@ class Conformance:
             self._folder.cleanup()
         if self._is_worker:
             self._config.workeroutput["vgf_stale"] = self._stale  # type: ignore[attr-defined]
+            self._config.workeroutput["vgf_whole"] = self._whole  # type: ignore[attr-defined]
             self._config.workeroutput["vgf_kept"] = self._kept  # type: ignore[attr-defined]
             return
         if self._kept and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
@@ -771,7 +788,7 @@ class Conformance:
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """A table at the end, and where the reports are."""
         for entry in self._stale:
-            _tell(terminalreporter, f"stale expectation: {entry}", red=True)
+            _tell(terminalreporter, f"stale known failure: {entry}", red=True)
         if self._claimless:
             _tell(terminalreporter, f"no claims to compare with: {self._claimless}")
         if self._set_aside:
@@ -812,6 +829,18 @@ class Conformance:
             versions = {key: str(value) for key, value in self._environment.get("versions", {}).items()}
             for path in update(self._config.rootpath / EXPECTATIONS, results.records, versions):
                 _tell(terminal, f"for review: {path}")
+        else:
+            self._tell_of_bounds(results.records, terminal)
+
+    def _tell_of_bounds(self, records: Sequence[Record], terminal: TerminalReporter) -> None:
+        """Known failures that are better than they say, and those that do not say how wrong they are."""
+        for text in self._expectations.better(records, self._whole):
+            _tell(
+                terminal, f"known failure clearly better than its bound: {text}; lower `worst` if it stays so"
+            )
+        if unbounded := self._expectations.unbounded(records):
+            which = "; ".join(unbounded)
+            _tell(terminal, f"known failures without a bound: {which}: --update-expectations records `worst`")
 
 
 def _tell(terminal: TerminalReporter, text: str, *, red: bool = False) -> None:

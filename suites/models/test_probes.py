@@ -1,4 +1,4 @@
-"""Models at the edge of what the stack takes: most have an expectation.
+"""Models at the edge of what the stack takes: most are known failures.
 
 An open batch, a branch that the data decides, a network that one of the backend's passes refuses, and
 sampling at positions that the model computes: a custom shader between two graphs in one VGF, with images

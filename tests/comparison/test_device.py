@@ -72,6 +72,7 @@ def test_within_the_bound_and_beyond() -> None:
     assert judged.passed is False
     worst, right = f"{wrong[1, 6]:.6g}", f"{expected[1, 6]:.6g}"
     assert judged.message == f"output 0, 1 of 16 elements, worst at [1, 6]: {worst}, should be {right}"
+    assert judged.metrics is not None and judged.metrics.wrong == 1
     assert judged.headroom is not None
     assert judged.headroom > 1
 

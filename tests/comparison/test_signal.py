@@ -42,4 +42,5 @@ def test_a_bound_that_says_nothing_passes_no_wrong_lowering(bound: float) -> Non
     assert judge_output(0, np.nextafter(native, np.float32(9)), expected).passed
     judged = judge_output(0, native + np.float32(1), expected)
     assert judged.passed is False
+    assert judged.metrics is not None and judged.metrics.wrong == 64
     assert judged.headroom is not None and judged.headroom > 1

@@ -13,7 +13,8 @@ from vgf_conformance.results.expectations import (
     load_expectations,
     update,
 )
-from vgf_conformance.results.record import Record
+from vgf_conformance.results.record import Comparison, Metrics, Record
+from vgf_conformance.results.severity import Severity
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
 FILE = "operators/test_elementwise.py"
@@ -77,6 +78,25 @@ def test_a_required_field_must_be_given(tmp_path: Path, field: str) -> None:
         (('versions = { executorch = "1.0" }', "versions = {}"), "versions must be given"),
         (('versions = { executorch = "1.0" }', "versions = { torch = 2 }"), "versions must be a table"),
         (('case = "add"', "case = 3"), "case must be a text"),
+        (
+            ('stage = "lower"', 'stage = "lower"\nworst = 10'),
+            "worst must be a table of wrong, nonfinite, lsb",
+        ),
+        (('stage = "lower"', 'stage = "lower"\nworst = {}'), "worst must be a table"),
+        (
+            ('stage = "lower"', 'stage = "lower"\nworst = { steps = 1 }'),
+            "worst has an unknown measure 'steps'",
+        ),
+        (('stage = "lower"', 'stage = "lower"\nworst = { lsb = -1 }'), "must give lsb as 0 or more"),
+        (('stage = "lower"', 'stage = "lower"\nworst = { lsb = nan }'), "must give lsb as a finite number"),
+        (('stage = "lower"', 'stage = "lower"\nworst = { ulp = inf }'), "must give ulp as a finite number"),
+        (('stage = "lower"', 'stage = "lower"\nworst = { lsb = "ten" }'), "must give lsb as a finite number"),
+        (('stage = "lower"', 'stage = "lower"\nworst = { lsb = true }'), "must give lsb as a finite number"),
+        (('stage = "lower"', 'stage = "lower"\nworst = { wrong = 17 }'), "a share from 0 to 1"),
+        (
+            ('verdict = "fail"', 'verdict = "crash"\nworst = { lsb = 1 }'),
+            "worst is for the verdict fail, not crash",
+        ),
     ],
 )
 def test_a_bad_entry_is_named(tmp_path: Path, change: tuple[str, str], complaint: str) -> None:
@@ -153,7 +173,7 @@ def test_an_expired_entry_counts_as_none_and_says_so(tmp_path: Path) -> None:
     expectations.today = datetime.date(2026, 4, 1)
     judged = expectations.apply(failing())
     assert judged.unexpected
-    assert "the expectation expired on 2026-03-31" in judged.expectation_note
+    assert "the known failure expired on 2026-03-31" in judged.expectation_note
     assert not expectations.apply(record(profile="INT")).unexpected
 
 
@@ -326,7 +346,7 @@ def test_entries_for_several_drivers_do_not_clash(tmp_path: Path) -> None:
     # Whoever has no driver in mind is told of one.
     assert expectations.find(FILE, "add", "rank1", "INT", "none", "emulation") is not None
     clashing = load(tmp_path, LAVAPIPE, LAVAPIPE.replace("lvp*", "lvp_icd"))
-    with pytest.raises(UserError, match="two expectations match"):
+    with pytest.raises(UserError, match="two known failures match"):
         clashing.apply(ran("lvp_icd"))
 
 
@@ -344,3 +364,158 @@ def test_a_new_entry_is_for_the_driver_that_failed(tmp_path: Path) -> None:
     update(tmp_path, [ran("nvidia_icd"), failing(case="sub", driver="nvidia_icd")], VERSIONS)
     drivers = {entry.case: entry.driver for entry in load_expectations(tmp_path).entries}
     assert drivers == {"add": "nvidia_icd", "sub": "*"}
+
+
+WORST = "worst = { wrong = 0.0165, lsb = 10.0, sqnr_db = 69.4 }"
+BOUNDED = ENTRY.replace("reason", f"{WORST}\nreason")
+
+
+def measured(lsb: float | None, wrong: int = 17, sqnr: float | None = 69.4, **more: object) -> Record:
+    """A failure with numbers, of 1029 elements."""
+    metrics = Metrics(elements=1029, differing=1000, max_lsb=lsb, sqnr_db=sqnr, wrong=wrong)
+    stage = more.get("stage", Stage.LOWER)
+    assert isinstance(stage, Stage)
+    comparison = Comparison("reference/quantised", stage, 0, False, "<= 4 LSB", metrics)
+    return failing(comparisons=[comparison], **more)
+
+
+@pytest.mark.parametrize(
+    ("seen", "unexpected"),
+    [
+        (measured(10.0), False),
+        (measured(15.0, wrong=25, sqnr=66.0), False),  # slightly worse
+        (measured(5.0, wrong=2, sqnr=80.0), False),  # better
+        (measured(None, wrong=17, sqnr=None), False),
+        (measured(2209.0), True),
+        (measured(10.0, wrong=997), True),
+        (measured(10.0, sqnr=40.0), True),
+        (measured(float("nan")), True),
+    ],
+)
+def test_a_known_failure_that_is_clearly_worse_is_unexpected(
+    tmp_path: Path, seen: Record, unexpected: bool
+) -> None:
+    assert load(tmp_path, BOUNDED).apply(seen).unexpected is unexpected
+
+
+def test_a_masked_table_of_rsqrt_is_told_with_both_numbers(tmp_path: Path) -> None:
+    judged = load(tmp_path, BOUNDED).apply(measured(2209.0, wrong=997, sqnr=31.2))
+    assert (judged.unexpected, judged.expected) == (True, None)
+    assert judged.expectation_note == (
+        "worse than the known failure (known.toml, entry 1): 96.890% of the elements wrong, known: 1.650%; "
+        "2209 LSB, known: 10; SQNR 31.2 dB, known: 69.4"
+    )
+
+
+def test_where_a_bound_is_known_a_failure_without_numbers_is_another(tmp_path: Path) -> None:
+    judged = load(tmp_path, BOUNDED).apply(failing())
+    assert judged.unexpected
+    assert "within a bound, but the failure has no numbers" in judged.expectation_note
+    assert not load(tmp_path, ENTRY).apply(failing()).unexpected
+
+
+def test_a_bound_holds_for_each_record_of_its_entry(tmp_path: Path) -> None:
+    expectations = load(tmp_path, BOUNDED)
+    records = [measured(2.0, sample="small"), measured(99.0, sample="large")]
+    assert [expectations.apply(item).unexpected for item in records] == [False, True]
+
+
+def test_clearly_better_is_told_by_all_records_of_an_entry(tmp_path: Path) -> None:
+    expectations = load(tmp_path, BOUNDED)
+    better = [measured(3.0, sample="a"), measured(2.0, sample="b")]
+    whole = ["known.toml, entry 1"]
+    assert expectations.better(better, whole) == ["known.toml, entry 1 (add): 3 LSB, known: 10"]
+    assert expectations.better(better, []) == []
+    assert expectations.better([*better, measured(9.0, sample="c")], whole) == []
+    assert expectations.better([], whole) == []
+
+
+def test_an_entry_is_whole_where_none_of_its_cases_is_left_out(tmp_path: Path) -> None:
+    expectations = load(tmp_path, BOUNDED)
+    one, two = (CaseId(FILE, "add", sample, "INT", "none", "reference") for sample in ("a", "b"))
+    other = CaseId(FILE, "sub", "a", "INT", "none", "reference")
+    assert expectations.whole([one, two, other], [other]) == ["known.toml, entry 1"]
+    assert expectations.whole([one, two, other], [two]) == []
+    assert expectations.whole([other], []) == []
+
+
+def test_entries_without_a_bound_are_named_where_there_are_numbers(tmp_path: Path) -> None:
+    expectations = load(tmp_path, ENTRY, BOUNDED.replace('"add"', '"sub"'))
+    assert expectations.unbounded([measured(3.0), measured(3.0, case="sub")]) == ["known.toml, entry 1"]
+    assert expectations.unbounded([failing()]) == []
+
+
+COMMENTED = (
+    f"# Why: see the notes.\n{BOUNDED}\n# Two of a kind.{ENTRY.replace(chr(34) + 'add', chr(34) + 'sub')}"
+)
+
+
+def test_update_writes_a_missing_bound_and_leaves_all_else_as_it_is_written(tmp_path: Path) -> None:
+    load(tmp_path, COMMENTED)
+    before = (tmp_path / "known.toml").read_text()
+    records = [measured(10.0), measured(3.0, case="sub", sample="a"), measured(2.0, 40, case="sub")]
+    assert update(tmp_path, records, VERSIONS) == [tmp_path / "known.toml"]
+    assert (tmp_path / "known.toml").read_text().splitlines() == [
+        *before.rstrip().splitlines()[:-3],
+        "worst = { wrong = 0.03887, lsb = 3.0, sqnr_db = 69.4 }",
+        *before.rstrip().splitlines()[-3:],
+    ]
+    assert unexpected(tmp_path, records) == []
+    assert update(tmp_path, records, VERSIONS) == []
+
+
+def test_update_widens_a_bound_that_is_exceeded_for_review(tmp_path: Path) -> None:
+    load(tmp_path, COMMENTED)
+    records = [measured(2209.0, wrong=2), failing(case="sub")]
+    assert unexpected(tmp_path, records) == [records[0].id]
+    update(tmp_path, records, VERSIONS)
+    entry, other = load_expectations(tmp_path).entries
+    assert entry.worst == Severity(wrong=0.0165, lsb=2209.0, sqnr_db=69.4)
+    assert entry.reason == "REVIEW: worse than known: rescale rounds twice"
+    assert (other.case, other.worst) == ("sub", None)
+    assert unexpected(tmp_path, records) == []
+    assert update(tmp_path, records, VERSIONS) == []
+    assert "# Why: see the notes." in (tmp_path / "known.toml").read_text()
+
+
+def test_update_tightens_no_bound(tmp_path: Path) -> None:
+    load(tmp_path, BOUNDED)
+    assert update(tmp_path, [measured(1.0, wrong=1, sqnr=90.0)], VERSIONS) == []
+
+
+def test_update_gives_new_entries_a_bound(tmp_path: Path) -> None:
+    records = [measured(3.0, sample="a"), measured(7.0, sample="b"), failing(sample="c")]
+    update(tmp_path, records, VERSIONS)
+    bounds = {entry.sample: entry.worst and entry.worst.lsb for entry in load_expectations(tmp_path).entries}
+    assert bounds == {"a": 3.0, "b": 7.0, "c": None}
+    assert unexpected(tmp_path, records) == []
+
+
+def test_update_parts_an_entry_whose_failures_do_not_all_have_numbers(tmp_path: Path) -> None:
+    load(tmp_path, ENTRY)
+    records = [measured(3.0, sample="a"), failing(sample="b")]
+    update(tmp_path, records, VERSIONS)
+    bounds = {entry.sample: entry.worst for entry in load_expectations(tmp_path).entries}
+    assert bounds == {"a": Severity(wrong=0.01652, lsb=3.0, sqnr_db=69.4), "b": None}
+    assert unexpected(tmp_path, records) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "expectation = [{ " + ", ".join(ENTRY.strip().splitlines()[1:]) + " }]\n",
+        ENTRY.replace('"rescale rounds twice"', '"""\nlines\n[[expectation]]\nreason = 1\n"""'),
+        ENTRY.replace('"rescale rounds twice"', '"""\nworst = 1\nreason = 2\n"""'),
+    ],
+)
+def test_update_takes_entries_however_they_are_written(tmp_path: Path, text: str) -> None:
+    before = load(tmp_path, text).entries[0]
+    update(tmp_path, [measured(3.0)], VERSIONS)
+    after = load_expectations(tmp_path).entries[0]
+    assert (after.reason, after.evidence) == (before.reason, before.evidence)
+    assert after.worst == Severity(wrong=0.01652, lsb=3.0, sqnr_db=69.4)
+
+
+def test_the_known_failures_of_this_project_can_be_read() -> None:
+    folder = Path(__file__).parents[2] / "golden" / "expectations"
+    assert load_expectations(folder).entries

@@ -95,7 +95,7 @@ def test_an_expected_refusal_and_a_stale_entry(project: Project) -> None:
     project.write("golden/expectations/test_small.toml", EXPECTED.replace('"gather"', '"gatherer"'))
     result = project.run("--tier", "all", "-k", "clz")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["stale expectation:*matches no case*"])
+    result.stdout.fnmatch_lines(["stale known failure:*matches no case*"])
 
 
 def test_two_workers_and_a_resumed_run_see_the_same_tests(project: Project) -> None:

@@ -76,6 +76,7 @@ def judge_device(
             tensor = graph.tensors[graph.outputs[index]]
             pair = _stored(actual[index], tensor.dtype), _stored(reference[index], tensor.dtype)
             comparison.metrics = metrics.measure(*pair, tensor.dtype)
+            comparison.metrics.wrong = opinion.wrong
             comparison.histogram, comparison.histogram_unit = metrics.histogram(*pair, tensor.dtype)
         comparisons.append(comparison)
     return comparisons
@@ -88,6 +89,7 @@ class _Opinion:
     headroom: float | None = None
     message: str = ""
     measured: bool = True
+    wrong: int | None = None
 
 
 def _misfit(
@@ -249,9 +251,10 @@ def _by_distance(rule: str, exact: Bounded, actual: Array, reference: Array) -> 
 
 
 def _verdict(rule: str, wrong: NDArray[np.bool_], actual: Array, reference: Array, used: float) -> _Opinion:
-    if not wrong.any():
-        return _Opinion(True, rule, used)
-    return _Opinion(False, rule, used, _worst(wrong, actual, reference))
+    count = int(np.count_nonzero(wrong))
+    if not count:
+        return _Opinion(True, rule, used, wrong=0)
+    return _Opinion(False, rule, used, _worst(wrong, actual, reference), wrong=count)
 
 
 def _worst(wrong: NDArray[np.bool_], actual: Array, reference: Array) -> str:

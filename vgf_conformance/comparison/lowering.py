@@ -68,13 +68,15 @@ def judge_output(number: int, actual: Array, expected: Expected) -> Comparison:
         return Comparison(expected.pair, Stage.LOWER, number, False, "shape and dtype", None, message=message)
     right, rule, share = _judged(actual, expected, dtype)
     counts, unit = histogram(actual, native, dtype, expected.lsb)
+    metrics = measure(actual, native, dtype, expected.lsb)
+    metrics.wrong = int(np.count_nonzero(~right))
     return Comparison(
         pair=expected.pair,
         stage=Stage.LOWER,
         output=number,
         passed=bool(right.all()),
         rule=rule,
-        metrics=measure(actual, native, dtype, expected.lsb),
+        metrics=metrics,
         headroom=share,
         message="" if right.all() else describe_wrong(number, actual, native, right),
         histogram=counts,

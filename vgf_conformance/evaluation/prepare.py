@@ -125,6 +125,7 @@ def reported(
             None,
             "",
         )
+        comparison.metrics.wrong = None
     return comparison
 
 

@@ -17,7 +17,7 @@ from vgf_conformance.vocabulary import TARGETS, Verdict
 class State(str, enum.Enum):
     """What became of a claim on a target; exactly one of these.
 
-    ``KNOWN`` is a claim that fails as well, each time as an expectation foresees.
+    ``KNOWN`` is a claim that fails as well, each time a known failure.
     """
 
     PASSING = "claimed and passing"

@@ -31,7 +31,8 @@ class Metrics:
 
     Absolute error in the tensor's units, ``max_ulp`` in units in the last place of
     the output's dtype, ``max_lsb`` in quantisation steps, ``sqnr_db`` in decibels
-    (infinite where the two are equal), ``worst_index`` in logical coordinates.
+    (infinite where the two are equal), ``worst_index`` in logical coordinates. ``wrong`` counts the
+    elements beyond the tolerance, where one is given for each element.
     ``None`` where a metric has no meaning for the dtype.
     """
 
@@ -48,6 +49,7 @@ class Metrics:
     worst_expected: float | None = None
     nonfinite_mismatches: int = 0
     zero_sign_mismatches: int = 0
+    wrong: int | None = None
 
 
 @dataclass
@@ -209,8 +211,8 @@ class Record:
     stage. ``about`` tells a model's source, licence and weights, ``pte_bytes`` the size of its .pte.
     ``worker_bytes`` is the size in memory of the worker that ran it, afterwards (0: not known).
     ``cached`` is when its artifact was lowered, where that was taken from the cache (ISO 8601, UTC).
-    ``expected`` is the reason of the expectation that foresaw this verdict;
-    ``expectation_note`` says why an expectation on file does not fit it. ``written`` is
+    ``expected`` is the reason of the known failure that foresaw this verdict;
+    ``expectation_note`` says why a known failure on file does not fit it. ``written`` is
     when the store wrote the record (ISO 8601, UTC).
     """
 
