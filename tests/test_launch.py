@@ -98,8 +98,8 @@ def test_empty_and_relative_entries(entries: str, library: Path, here: Path, tmp
     """They are on this process's path, by the user's own word; its children do not follow."""
     for name in ("json", "sitecustomize"):
         (here / f"{name}.py").unlink()
-    variables = {"PYTHONPATH": entries.format(library=library)}
-    path = path_of_a_child([str(program(tmp_path))], here, **variables)
+    searched = entries.format(library=library)
+    path = path_of_a_child([str(program(tmp_path))], here, PYTHONPATH=searched)
     assert str(library) in path
     assert not {"", ".", str(here)} & {*path}
 
