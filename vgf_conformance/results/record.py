@@ -10,7 +10,7 @@ that an older reader cannot take. Version 2 added the ``claims`` line, the ``dty
 record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``, the ``not_run`` line, and
 what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the ``plan`` line, a
 run's ``shard``, the ``outputs`` and ``worker_bytes`` of a record, and the findings ``capability`` and
-``dependent``; version 5 ``cached``. Older files are read as well.
+``dependent``; version 5 ``cached``, and ``wrong`` of metrics. Older files are read as well.
 """
 
 from __future__ import annotations
