@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from vgf_conformance.attribution.noisy import with_all_visible
 from vgf_conformance.formats.arrays import as_dtype, read_npy
 from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.scenario import scenario, scenario_of
@@ -35,7 +37,8 @@ class LoadedCall:
     """A call with its members read: all that running and judging it needs.
 
     Arrays are in memory order; ``exact`` has the expected output itself where there is none in fp64, and
-    is None where that is so for a floating-point one.
+    is None where that is so for a floating-point one. ``visible`` is the delegate with all intermediate
+    results visible, where the pack has it.
     """
 
     delegate: Delegate
@@ -43,6 +46,7 @@ class LoadedCall:
     inputs: list[Array]
     expected: list[Array]
     exact: list[Array] | None
+    visible: Delegate | None = None
 
 
 class Pack:
@@ -99,7 +103,23 @@ class Pack:
             outputs=tuple(map(_port, arrays[len(inputs) :])),
             nodes=call.nodes,
         )
-        return LoadedCall(delegate, graph, inputs, expected, self._exact(call, expected))
+        shown = self._visible(call, delegate, graph)
+        return LoadedCall(delegate, graph, inputs, expected, self._exact(call, expected), shown)
+
+    def _visible(self, call: Call, delegate: Delegate, graph: TosaGraph) -> Delegate | None:
+        """The delegate whose VGF ``visible`` is: its graph follows from the call's own."""
+        if call.visible is None:
+            return None
+        content = self.content(call.visible)
+        try:
+            shown = with_all_visible(delegate, graph, lambda tosa: content)
+            ports = (shown.inputs, shown.outputs)
+            fault = vgf_misfit(read_vgf(content), *([_like(port) for port in side] for side in ports))
+        except (Malformed, ValueError) as error:
+            raise self._refused(call.visible, str(error)) from error
+        if fault:
+            raise self._refused(call.visible, fault)
+        return shown
 
     def _vgf(self, call: Call, inputs: Sequence[Array], expected: Sequence[Array]) -> bytes:
         """The VGF of a call, which has the call's arrays and the scenario that follows from it."""
@@ -245,6 +265,11 @@ def vgf_misfit(vgf: Vgf, inputs: Sequence[Array], outputs: Sequence[Array]) -> s
                 declared, given = f"{tensor.dtype} {list(tensor.shape)}", f"{array.dtype} {list(array.shape)}"
                 return f"{what} {number} of the VGF is {declared}, the program's {given}"
     return ""
+
+
+def _like(port: Port) -> Array:
+    """An array of a port's type and shape, which takes no memory."""
+    return np.broadcast_to(np.zeros((), storage(port.dtype)), port.shape)
 
 
 def _port(stored: StoredArray) -> Port:
