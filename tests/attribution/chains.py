@@ -67,12 +67,23 @@ class Chain:
 
 
 class Device:
-    """Exact arithmetic, rounded, but for one piece of its graphs: off by ``share`` of that one's bound."""
+    """Exact arithmetic, rounded, but for one piece of its graphs: off by ``share`` of that one's bound.
 
-    name = "vulkan"
-    driver = ""
+    ``piece`` is its number, or the name of the operator, whose first one is meant. ``hidden``: not where
+    intermediate results are visible.
+    """
 
-    def __init__(self, piece: int, share: float, *, hidden: bool = False) -> None:
+    def __init__(
+        self,
+        piece: int | str,
+        share: float,
+        *,
+        hidden: bool = False,
+        name: str = "vulkan",
+        driver: str = "",
+    ) -> None:
+        self.name = name
+        self.driver = driver
         self._piece = piece
         self._share = share
         self._hidden = hidden
@@ -87,11 +98,13 @@ class Device:
         graph = read_graph(self._delegates[index].tosa)
         seen = dict(zip(graph.inputs, inputs, strict=True))
         shown = len(graph.outputs) > 1
+        names = [graph.operators[piece.operators[-1]].name for piece in pieces(graph)]
+        wanted = names.index(self._piece) if self._piece in names else self._piece
         for number, piece in enumerate(pieces(graph)):
             part = alone(graph, piece)
             exact = propagate(part, [seen[name] for name in part.inputs])
             for name, item in zip(part.outputs, exact, strict=True):
-                off = number == self._piece and not (shown and self._hidden)
+                off = number == wanted and not (shown and self._hidden)
                 value = item.value + self._share * item.error if off else item.value
                 seen[name] = value.astype(storage(item.dtype))
         return Outputs([np.array(seen[name]) for name in graph.outputs])

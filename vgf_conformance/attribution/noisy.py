@@ -100,24 +100,25 @@ def look_closer(
 
     One passes, with the finding NOISY, where every operator of its graph is within its own bound, and stays
     failed otherwise, its message saying why. ``shown`` gives the delegate with all intermediate results
-    visible (``with_all_visible``), or raises Unseen; those are loaded on ``target`` behind ``loaded``, so
-    that call ``len(loaded)`` is the first of them. The target's failures are part of the message.
+    visible (``with_all_visible``), or raises Unseen; that of call n is number ``len(loaded)`` + n on
+    ``target``. The target's failures are part of the message.
     """
     found: list[list[OutputDigest]] = [[] for _ in calls]
     first_wrong: FirstWrong | None = None
-    looked: list[tuple[int, Delegate]] = []
+    looked: dict[int, Delegate] = {}
     for number, call in enumerate(calls):
         if not only_noisy(call.comparisons):
             continue
         try:
-            looked.append((number, shown(call)))
+            looked[number] = shown(call)
         except Unseen as error:
             _unsettled(call, str(error))
-    target.load([*loaded, *(delegate for _, delegate in looked)])
-    for place, (number, _) in enumerate(looked, len(loaded)):
+    # Each has the place of its call, whichever others are looked at.
+    target.load([*loaded, *(looked.get(number, call.delegate) for number, call in enumerate(calls))])
+    for number in looked:
         call = calls[number]
         try:
-            outputs = target.run(place, call.inputs)
+            outputs = target.run(len(loaded) + number, call.inputs)
             for _, fault in outputs.faults():
                 raise Unseen(fault)
         except (TargetFailure, Unseen) as failure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,6 +67,15 @@ class Pack:
     def sha256(self) -> str:
         """The SHA-256 of the whole file."""
         return self._archive.whole_digest()
+
+    @functools.cached_property
+    def largest(self) -> int:
+        """The elements of the largest result that a target gives: of an output, or of an intermediate one."""
+        calls = [call for case in self.manifest.cases for call in case.calls]
+        shapes = [output.array.shape for call in calls for output in call.outputs]
+        shown = [self.load(call).visible for call in calls if call.visible is not None]
+        shapes += [port.shape for delegate in shown if delegate is not None for port in delegate.outputs]
+        return max(map(math.prod, shapes), default=0)
 
     def content(self, name: str) -> bytes:
         """A member's content; raises UserError, naming it, where its hash is another."""

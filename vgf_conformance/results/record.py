@@ -211,7 +211,8 @@ class Record:
     judged operator by operator: empty, or a list for each call, empty where it was not needed.
     ``stage`` and ``finding`` are set unless the verdict is pass; a pass has the finding NOISY or none.
     Times are seconds by stage. ``about`` tells a model's source, licence and weights, ``pte_bytes``
-    the size of its .pte. ``worker_bytes`` is the size in memory of the worker that ran it, afterwards (0: not known).
+    the size of its .pte. ``worker_bytes`` is the size in memory of the worker that ran it, afterwards
+    (0: not known).
     ``cached`` is when its artifact was lowered, where that was taken from the cache (ISO 8601, UTC).
     ``expected`` is the reason of the expectation that foresaw this verdict;
     ``expectation_note`` says why an expectation on file does not fit it. ``written`` is
