@@ -150,7 +150,8 @@ def settle(call: JudgedCall, intermediate: Sequence[Array]) -> FirstWrong | None
             continue
         if wrong is None:
             comparison.passed = True
-            place = loudest(graph, seen, graph.outputs[comparison.output])
+            output = _output_of(graph, comparison)
+            place = None if output is None else loudest(graph, seen, output)
             name = "" if place is None else f"; {graph.operators[place].name} (number {place}) adds most"
             comparison.message = (
                 f"output {comparison.output}: every operator is within its own bound, but together they have "
@@ -163,6 +164,13 @@ def settle(call: JudgedCall, intermediate: Sequence[Array]) -> FirstWrong | None
                 f"was fed: {wrong.comparison.message}"
             )
     return None if wrong is None else _recorded(call.delegate.name, wrong)
+
+
+def _output_of(graph: TosaGraph, comparison: Comparison) -> str | None:
+    """The graph's output that a comparison is of; None where it is of the user's output, and may be any."""
+    if comparison.delegate is not None:
+        return graph.outputs[comparison.output]
+    return graph.outputs[0] if len(graph.outputs) == 1 else None
 
 
 def outside(graph: TosaGraph, seen: Mapping[str, Array]) -> Outside | None:
@@ -295,4 +303,4 @@ def noisy_notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """What a record says of comparisons that pass although they are noisy."""
     for item in comparisons:
         if item.passed and item.finding is Finding.NOISY:
-            yield f"noisy: {item.delegate}, {item.message}"
+            yield f"noisy: {item.delegate or item.pair}, {item.message}"

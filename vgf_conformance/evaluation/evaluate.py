@@ -204,6 +204,7 @@ class Evaluator(OnTargets):
 
     def _faults(self, subject: Subject, prepared: Prepared, target: str, record: Record) -> list[Fault]:
         record.comparisons = list(prepared.comparisons)
+        record.first_wrong = prepared.first_wrong
         faults = _lowering_faults(subject, prepared, target)
         if target != "reference":
             problems = [problem for problem in prepared.problems if problem.stage is Stage.CONVERT]
@@ -277,7 +278,8 @@ class Evaluator(OnTargets):
             for call in walk.calls
         ]
         closer = look_closer(device, delegates, calls, _with_all_visible)
-        record.visible, record.first_wrong = closer.visible, closer.first_wrong
+        record.visible = closer.visible
+        record.first_wrong = record.first_wrong or closer.first_wrong
 
     def _judge_call(self, prepared: Prepared, call: Call, target: str) -> list[Comparison]:
         """Raises TargetFailure where the reference model gives nothing to compare with."""
