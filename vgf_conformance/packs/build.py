@@ -24,6 +24,7 @@ from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.bounds import FORMATS
 from vgf_conformance.comparison.device import LARGEST_PROPAGATED, judge_device
 from vgf_conformance.comparison.operators import OPERATORS
+from vgf_conformance.comparison.propagation import LAYOUT
 from vgf_conformance.evaluation.collect import declared_cases
 from vgf_conformance.evaluation.prepare import Prepared, prepare
 from vgf_conformance.evaluation.subject import subject_of
@@ -32,7 +33,7 @@ from vgf_conformance.formats.arrays import npy
 from vgf_conformance.formats.convert import Refusal, convert
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.scenario import scenario_of
-from vgf_conformance.formats.tosa import CONSTANTS, TosaGraph
+from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.formats.tosa_rules import unsound
 from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.artifact import LoweringFailure
@@ -300,7 +301,7 @@ class _Builder:
 
     def _visible(self, delegate: Delegate, graph: TosaGraph) -> str | None:
         """The VGF that shows all intermediate results, of a graph that may be noisy and yet conform."""
-        operators = [operator.name for operator in graph.operators if operator.name not in CONSTANTS]
+        operators = [operator.name for operator in graph.operators if operator.name not in LAYOUT]
         floating = any(graph.tensors[name].dtype in FORMATS for name in graph.outputs)
         known = OPERATORS.keys() >= set(operators)
         if not (floating and known and 1 < len(operators) <= LARGEST_PROPAGATED):
