@@ -36,7 +36,7 @@ class Stage(str, enum.Enum):
 
 
 class Finding(str, enum.Enum):
-    """The kind of a failure: what was seen, apart from where."""
+    """The kind of a failure: what was seen, apart from where. NOISY is no failure: see docs/tolerance.md."""
 
     RAISED = "raised"
     WRONG = "wrong"
@@ -52,6 +52,7 @@ class Finding(str, enum.Enum):
     CAPABILITY = "capability"
     DEPENDENT = "dependent"
     INPUT = "input"
+    NOISY = "noisy"
 
 
 #: Quantisation schemes that the harness can apply, with what each means.

@@ -9,7 +9,8 @@ Three looks, from the cheapest to the closest:
 3. the first operators together, by bisection: a fault that needs its neighbours (fusion, memory
    that is used again).
 
-Each result is judged by the operator's own bound (``comparison.device``).
+Each result is judged by the operator's own bound (``comparison.device``); what several together give too
+noisily is right where each is within its own (``attribution.noisy``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vgf_conformance.attribution.cut import Convert, Piece, alone, as_delegate, first, pieces, visible
+from vgf_conformance.attribution.noisy import only_noisy, outside
 from vgf_conformance.comparison.device import judge_device
+from vgf_conformance.comparison.propagation import NotCovered
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, read_graph
 from vgf_conformance.results.record import Comparison
@@ -83,6 +86,7 @@ class Bisection:
         self._convert = convert
         self._pieces = pieces(self._graph)
         self._expected: dict[str, Array] = {}
+        self._got: dict[str, Array] = {}
 
     def culprit(self) -> Culprit | None:
         """The first wrong operator; None where the target is right on these inputs.
@@ -94,7 +98,7 @@ class Bisection:
 
     def _seen_through(self) -> Culprit | None:
         try:
-            got = {**self._inputs, **self._all(self._target)}
+            self._got = got = {**self._inputs, **self._all(self._target)}
         except TargetFailure:
             # Which operator the target cannot run is found by running each alone.
             return None
@@ -156,7 +160,8 @@ class Bisection:
             failure = error
         else:
             judged = judge_device(graph, inputs, actual, expected, target=self._target.name, delegate="")
-            worst = next((comparison for comparison in judged if not comparison.passed), None)
+            noisy = only_noisy(judged) and self._explained(graph, actual)
+            worst = None if noisy else next((item for item in judged if not item.passed), None)
         if failure is None and worst is None:
             return None
         position = piece.operators[-1]
@@ -171,6 +176,14 @@ class Bisection:
             worst,
             failure,
         )
+
+    def _explained(self, graph: TosaGraph, actual: Sequence[Array]) -> bool:
+        """Whether the target's own intermediate results lead to ``actual``, operator by operator."""
+        seen = {**self._got, **dict(zip(graph.outputs, actual, strict=True))}
+        try:
+            return len(graph.operators) > 1 and bool(self._got) and outside(graph, seen) is None
+        except NotCovered:
+            return False
 
     def _run(
         self, target: Target, graph: TosaGraph, delegate: Delegate, values: Mapping[str, Array]

@@ -27,7 +27,7 @@ from vgf_conformance.comparison.propagation import (
 from vgf_conformance.comparison.signal import PEER_MARGIN_DB, noise_share, signal_budget
 from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, storage
 from vgf_conformance.results.record import Comparison
-from vgf_conformance.vocabulary import Stage
+from vgf_conformance.vocabulary import Finding, Stage
 
 #: Beyond this many operators a propagated bound says little and costs much.
 LARGEST_PROPAGATED = 256
@@ -49,9 +49,11 @@ def judge_device(
 
     All arrays are in the graph's order and in memory layout, as the graph declares them.
     Returns one comparison for each output that the graph or the device has; a failure of
-    one leaves the others judged. ``precise`` is asked for the outputs in fp64 where the graph is too
-    large for a bound, or not known here; it gives None where it cannot say. Raises ValueError where
-    ``inputs`` or ``reference`` do not fit the graph: the harness's own fault, not the device's.
+    one leaves the others judged. What fails by this harness's own limit to noise alone has the
+    finding NOISY: whether that conforms, the operators tell (``attribution.noisy``). ``precise`` is
+    asked for the outputs in fp64 where the graph is too large for a bound, or not known here; it gives
+    None where it cannot say. Raises ValueError where ``inputs`` or ``reference`` do not fit the graph:
+    the harness's own fault, not the device's.
     """
     if len(reference) != len(graph.outputs):
         raise ValueError(f"the reference has {len(reference)} outputs, the graph {len(graph.outputs)}")
@@ -71,6 +73,7 @@ def judge_device(
             headroom=opinion.headroom,
             delegate=delegate,
             message=opinion.message and f"output {index}{opinion.message}",
+            finding=Finding.NOISY if opinion.noisy else None,
         )
         if opinion.measured:
             tensor = graph.tensors[graph.outputs[index]]
@@ -90,6 +93,7 @@ class _Opinion:
     message: str = ""
     measured: bool = True
     wrong: int | None = None
+    noisy: bool = False
 
 
 def _misfit(
@@ -180,7 +184,8 @@ class _Judge:
             noise = noise_share(actual, exact.value, reference, dtype)
             if noise > 1:
                 text = f": within the bound, but {noise:.3g} times the noise that the reference's allows"
-                return _Opinion(False, rule, noise, text + _worst(actual != reference, actual, reference))
+                text += _worst(actual != reference, actual, reference)
+                return _Opinion(False, rule, noise, text, noisy=True)
             used = max(used, noise)
         terms = dot_product_terms(self.graph, self._bounded_all()) if inside.all() else None
         if terms is None:
@@ -237,9 +242,8 @@ def _by_signal(
     used = float(10.0 ** ((budget - got) / 20))
     if used <= 1:
         return _Opinion(True, rule, used)
-    return _Opinion(
-        False, rule, used, f": SQNR {got:.4g} dB" + _worst(actual != reference, actual, reference)
-    )
+    text = f": SQNR {got:.4g} dB" + _worst(actual != reference, actual, reference)
+    return _Opinion(False, rule, used, text, noisy=True)
 
 
 def _by_distance(rule: str, exact: Bounded, actual: Array, reference: Array) -> _Opinion:

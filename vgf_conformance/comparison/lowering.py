@@ -30,7 +30,7 @@ from vgf_conformance.comparison.bounds import FORMATS, headroom, within
 from vgf_conformance.comparison.metrics import histogram, measure, same_class
 from vgf_conformance.comparison.signal import noise_share, signal_budget
 from vgf_conformance.results.record import Comparison
-from vgf_conformance.vocabulary import Stage
+from vgf_conformance.vocabulary import Finding, Stage
 
 Array = NDArray[Any]
 
@@ -44,7 +44,8 @@ class Expected:
 
     ``value`` is eager in fp64 or the quantised program's output, ``native`` eager (or the quantised
     program) in the dtype that the user sees, ``error`` the propagated bound in the output's units or
-    None where there is none. ``lsb`` is the output's quantisation step where it has one.
+    None where there is none. ``lsb`` is the output's quantisation step where it has one, ``exact`` what the
+    TOSA graph gives in exact arithmetic, where that is known.
     """
 
     pair: str
@@ -54,6 +55,7 @@ class Expected:
     lsb: float | None = None
     quantised: bool = False
     allowance: float | None = None
+    exact: Array | None = None
 
 
 def judge_output(number: int, actual: Array, expected: Expected) -> Comparison:
@@ -67,6 +69,7 @@ def judge_output(number: int, actual: Array, expected: Expected) -> Comparison:
         )
         return Comparison(expected.pair, Stage.LOWER, number, False, "shape and dtype", None, message=message)
     right, rule, share = _judged(actual, expected, dtype)
+    noisy = not right.all() and _only_noisy(actual, expected, dtype)
     counts, unit = histogram(actual, native, dtype, expected.lsb)
     metrics = measure(actual, native, dtype, expected.lsb)
     metrics.wrong = int(np.count_nonzero(~right))
@@ -81,7 +84,22 @@ def judge_output(number: int, actual: Array, expected: Expected) -> Comparison:
         message="" if right.all() else describe_wrong(number, actual, native, right),
         histogram=counts,
         histogram_unit=unit,
+        finding=Finding.NOISY if noisy else None,
     )
+
+
+def _only_noisy(actual: Array, expected: Expected, dtype: str) -> bool:
+    """Whether nothing but the limit to noise fails, and the noise is the reference model's.
+
+    A graph whose exact result is too far from eager's is another matter: an approximation of the lowering.
+    """
+    error, exact = expected.error, expected.exact
+    if error is None or exact is None or expected.quantised or dtype not in FORMATS:
+        return False
+    if exact.shape != actual.shape or noise_share(exact, expected.value, expected.native, dtype) > 1:
+        return False
+    right = within(actual, expected.value, error, dtype) & _same_class_as_eager(actual, expected, error)
+    return bool((right | _identical(actual, expected.native)).all())
 
 
 def _judged(actual: Array, expected: Expected, dtype: str) -> tuple[NDArray[np.bool_], str, float | None]:

@@ -8,7 +8,7 @@ own bound; for longer ones this is a worst case, which grows with depth.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,11 +52,14 @@ def evaluate(
     inputs: Sequence[NDArray[Any]],
     *,
     rounded_constants: bool = False,
+    given: Mapping[str, Bounded] | None = None,
 ) -> dict[str, Bounded]:
-    """As propagate, but every tensor of the graph by name."""
-    known = dict(zip(graph.inputs, _inputs(graph, inputs), strict=True))
+    """As propagate, but every tensor of the graph by name; those that are ``given`` are not computed."""
+    known = {**dict(zip(graph.inputs, _inputs(graph, inputs), strict=True)), **(given or {})}
     for operator in graph.operators:
         for number, name in enumerate(operator.outputs):
+            if given and name in given:
+                continue
             if operator.name in CONSTANTS:
                 known[name] = _constant(graph.tensors[name], rounded_constants)
             else:

@@ -11,6 +11,14 @@ from pathlib import Path
 
 import torch
 
+from vgf_conformance.attribution.noisy import (
+    JudgedCall,
+    Unseen,
+    look_closer,
+    noisy_notes,
+    only_noisy,
+    with_all_visible,
+)
 from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.comparison.digests import digests
@@ -24,6 +32,7 @@ from vgf_conformance.evaluation.suspicions import calibration_notes, input_fault
 from vgf_conformance.evaluation.task import Measurement, lowered_program, quantised_program
 from vgf_conformance.evaluation.walk import Call, Walk, walk_program
 from vgf_conformance.formats.convert import convert
+from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache
@@ -86,6 +95,8 @@ class Evaluator(OnTargets):
             faults = [Fault(Verdict.ERROR, None, Finding.RAISED, message, whole(error))]
         if faults:
             _blame(record, min(faults, key=lambda fault: _ORDER[fault.stage]))
+        elif any(item.finding is Finding.NOISY for item in record.comparisons):
+            record.finding = Finding.NOISY
         if record.task is not None and record.task.message not in record.message:
             # Whatever is to blame, this is what it costs.
             record.message += f"\n{record.task.message}"
@@ -154,7 +165,8 @@ class Evaluator(OnTargets):
         except Exception as error:  # the verdict stands without it
             record.notes.append(f"the search for the first wrong operator ended early: {describe(error)}")
             return
-        record.first_wrong = None if found is None else found.recorded()
+        if found is not None:
+            record.first_wrong = found.recorded()
 
     def measure_sensitivity(self, record: Record, subject: Subject, profile: Profile, scheme: str) -> None:
         """Set ``record.sensitivity`` where the graphs run; a passing case that catches no fault at all fails.
@@ -192,6 +204,7 @@ class Evaluator(OnTargets):
 
     def _faults(self, subject: Subject, prepared: Prepared, target: str, record: Record) -> list[Fault]:
         record.comparisons = list(prepared.comparisons)
+        record.first_wrong = prepared.first_wrong
         faults = _lowering_faults(subject, prepared, target)
         if target != "reference":
             problems = [problem for problem in prepared.problems if problem.stage is Stage.CONVERT]
@@ -204,6 +217,7 @@ class Evaluator(OnTargets):
             for item in record.comparisons
             if item.passed is False
         ]
+        record.notes += noisy_notes(record.comparisons)
         return faults
 
     def _run_faults(self, subject: Subject, prepared: Prepared, target: str, record: Record) -> list[Fault]:
@@ -241,11 +255,31 @@ class Evaluator(OnTargets):
                 faults.append(_unjudged(failure, target))
         if walk.failure is not None:
             return walk, [*faults, of_target(walk.failure)]
+        judged = [item for item in record.comparisons if item.stage is Stage.RUN]
+        if not faults and only_noisy(judged):
+            self._look_closer(prepared, walk, device, record)
         if custom:
             record.comparisons += judge_unreferenced(subject, prepared, walk.outputs, target)
         else:
             record.comparisons += _reported_outputs(prepared, walk.outputs, target)
         return walk, faults
+
+    def _look_closer(self, prepared: Prepared, walk: Walk, device: Target, record: Record) -> None:
+        """Judge the calls that are only noisy operator by operator; sets what the record keeps of that."""
+        delegates = prepared.artifact.delegates
+        calls = [
+            JudgedCall(
+                delegates[call.delegate],
+                prepared.graphs[call.delegate],
+                call.inputs,
+                call.outputs.arrays,
+                [item for item in record.comparisons if item.delegate == delegates[call.delegate].name],
+            )
+            for call in walk.calls
+        ]
+        closer = look_closer(device, delegates, calls, _with_all_visible)
+        record.visible = closer.visible
+        record.first_wrong = record.first_wrong or closer.first_wrong
 
     def _judge_call(self, prepared: Prepared, call: Call, target: str) -> list[Comparison]:
         """Raises TargetFailure where the reference model gives nothing to compare with."""
@@ -281,6 +315,13 @@ class Evaluator(OnTargets):
             if self._cache:
                 self._cache.put(key, known)
         return known
+
+
+def _with_all_visible(call: JudgedCall) -> Delegate:
+    try:
+        return with_all_visible(call.delegate, call.graph, convert)
+    except Exception as error:  # the verdict stands without it
+        raise Unseen(f"with all intermediate results visible: {describe(error)}") from error
 
 
 def _lowering_faults(subject: Subject, prepared: Prepared, target: str) -> list[Fault]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 
+from vgf_conformance.attribution.noisy import JudgedCall, look_closer, only_noisy, with_all_visible
 from vgf_conformance.comparison.lowering import MANY_OPERATORS, Expected, judge_output, outputs_count
 from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
@@ -17,20 +18,25 @@ from vgf_conformance.evaluation.task import Measurement
 from vgf_conformance.evaluation.ties import quantised_errors
 from vgf_conformance.evaluation.walk import Walk, sized, walk_program
 from vgf_conformance.formats.boundary import Problem, check_shared_outputs, check_tosa, check_vgf
+from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph, read_graph
 from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.artifact import Artifact
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import lower
 from vgf_conformance.lowering.tensors import from_physical, to_numpy
-from vgf_conformance.results.record import Comparison
+from vgf_conformance.results.record import Comparison, FirstWrong
 from vgf_conformance.targets.base import Target
 from vgf_conformance.vocabulary import Profile, Stage
 
 
 @dataclass
 class Prepared:
-    """A lowered subject with its expected outputs and its run on the reference model."""
+    """A lowered subject with its expected outputs and its run on the reference model.
+
+    ``first_wrong`` is the operator that the reference model computes outside of its own bound, where that
+    was looked for.
+    """
 
     artifact: Artifact
     graphs: list[TosaGraph]
@@ -41,6 +47,7 @@ class Prepared:
     inputs: list[Any]
     comparisons: list[Comparison] = field(default_factory=list)
     measurement: Measurement | None = None
+    first_wrong: FirstWrong | None = None
 
 
 @one_thread()
@@ -69,6 +76,7 @@ def prepare(
         delegate = artifact.delegates[call.delegate]
         prepared.problems += check_shared_outputs(delegate, read_vgf(delegate.vgf), call.outputs.arrays)
     prepared.comparisons = [*_quantisation(subject, prepared), *_lowering(subject, prepared)]
+    prepared.first_wrong = _noisy_reference(prepared, reference)
     return prepared
 
 
@@ -129,6 +137,24 @@ def reported(
     return comparison
 
 
+def _noisy_reference(prepared: Prepared, reference: Target) -> FirstWrong | None:
+    """Judge the reference model operator by operator where it is only noisy, as any device is."""
+    lowered = [item for item in prepared.comparisons if item.stage is Stage.LOWER]
+    if not only_noisy(lowered):
+        return None
+    (walked,) = prepared.reference.calls
+    delegate, graph = prepared.artifact.delegates[walked.delegate], prepared.graphs[walked.delegate]
+    call = JudgedCall(delegate, graph, walked.inputs, walked.outputs.arrays, lowered)
+    closer = look_closer(reference, prepared.artifact.delegates, [call], _shown)
+    wrong = closer.first_wrong
+    return None if wrong is None else replace(wrong, stage=Stage.LOWER)
+
+
+def _shown(call: JudgedCall) -> Delegate:
+    """All intermediate results visible; the reference model needs no VGF."""
+    return with_all_visible(call.delegate, call.graph, lambda tosa: b"")
+
+
 def judge_unreferenced(
     subject: Subject, prepared: Prepared, outputs: list[torch.Tensor], target: str
 ) -> list[Comparison]:
@@ -156,8 +182,10 @@ def _judged(
         return [wrong]
     precise = None if prepared.quantised is not None else run_eager_fp64(subject.module, subject.inputs)
     values = native if precise is None else tensors(precise)
+    exact: list[np.ndarray[Any, Any] | None] = [None] * len(native)
     if errors is None:
         errors = _allowed_errors(prepared, has_precise=precise is not None)
+        exact = _exact_results(prepared)
     comparisons = []
     for number, (output, right) in enumerate(zip(outputs, native, strict=True)):
         error = errors[number]
@@ -169,6 +197,7 @@ def _judged(
             lsb=prepared.artifact.output_scales[number],
             quantised=prepared.quantised is not None,
             allowance=subject.lsb if prepared.quantised is not None else None,
+            exact=exact[number],
         )
         comparisons.append(judge_output(number, to_numpy(output), expected))
         if prepared.quantised is not None:
@@ -217,6 +246,28 @@ def _propagated_errors(prepared: Prepared) -> list[np.ndarray[Any, Any] | None]:
             for item, output, port in zip(bounded, call.outputs.arrays, delegate.outputs, strict=True)
         ]
     return output_errors(artifact.program, artifact.delegates, errors)
+
+
+def _exact_results(prepared: Prepared) -> list[np.ndarray[Any, Any] | None]:
+    """What the graph gives at each user output in exact arithmetic, where it is one graph and known here."""
+    artifact = prepared.artifact
+    none: list[np.ndarray[Any, Any] | None] = [None] * len(artifact.program.outputs)
+    if artifact.quantised is not None or len(prepared.reference.calls) != 1 or len(artifact.delegates) != 1:
+        return none
+    (call,) = prepared.reference.calls
+    if _operators(prepared.graphs[call.delegate]) > MANY_OPERATORS:
+        return none
+    try:
+        bounded = propagate(prepared.graphs[call.delegate], call.inputs)
+    except NotCovered:
+        return none
+    values = [
+        from_physical(item.value.reshape(sized(port.physical_shape, output.shape)), port)
+        for item, output, port in zip(
+            bounded, call.outputs.arrays, artifact.delegates[call.delegate].outputs, strict=True
+        )
+    ]
+    return output_errors(artifact.program, artifact.delegates, {call.delegate: values})
 
 
 def _operators(graph: TosaGraph) -> int:

@@ -18,16 +18,21 @@ from typing import Any
 
 from vgf_conformance import __version__
 from vgf_conformance.arithmetic.declare import declares_properties
+from vgf_conformance.attribution.noisy import with_all_visible
 from vgf_conformance.cases.case import Case, Sample
 from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.bounds import FORMATS
-from vgf_conformance.comparison.device import judge_device
+from vgf_conformance.comparison.device import LARGEST_PROPAGATED, judge_device
+from vgf_conformance.comparison.operators import OPERATORS
+from vgf_conformance.comparison.propagation import LAYOUT
 from vgf_conformance.evaluation.collect import declared_cases
 from vgf_conformance.evaluation.prepare import Prepared, prepare
 from vgf_conformance.evaluation.subject import subject_of
 from vgf_conformance.evaluation.walk import Call as WalkedCall
 from vgf_conformance.files import require_replaceable
 from vgf_conformance.formats.arrays import npy
+from vgf_conformance.formats.convert import Refusal, convert
+from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.scenario import scenario_of
 from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.formats.tosa_rules import unsound
@@ -59,6 +64,8 @@ _SUITES = "suites"
 _EXPECTATIONS = Path("golden") / "expectations"
 #: The seed behind every input and weight of a pack.
 _SEED = 0
+#: Bytes of a VGF with all intermediate results visible that still goes into a pack.
+_VISIBLE_LIMIT = 8 << 20
 _NOT_LOWERED = (
     "nothing is lowered here: TOSA's own tests and properties of targets run without PyTorch already"
 )
@@ -281,6 +288,7 @@ class _Builder:
             tosa=self.store.add(delegate.tosa, "tosa"),
             vgf=self.store.add(delegate.vgf, "vgf"),
             scenario=self.store.add(scenario_of(vgf).encode(), "json"),
+            visible=self._visible(delegate, graph),
             inputs=tuple(map(self.store.add_array, inputs)),
             outputs=tuple(
                 Expected(
@@ -291,6 +299,19 @@ class _Builder:
                 for array, comparison, precise in zip(outputs, judged, exact, strict=True)
             ),
         )
+
+    def _visible(self, delegate: Delegate, graph: TosaGraph) -> str | None:
+        """The VGF that shows all intermediate results, of a graph that may be noisy and yet conform."""
+        operators = [operator.name for operator in graph.operators if operator.name not in LAYOUT]
+        floating = any(graph.tensors[name].dtype in FORMATS for name in graph.outputs)
+        known = OPERATORS.keys() >= set(operators)
+        if not (floating and known and 1 < len(operators) <= LARGEST_PROPAGATED):
+            return None
+        try:
+            vgf = with_all_visible(delegate, graph, convert).vgf
+        except (Refusal, ValueError):
+            return None  # The case itself is whole without it.
+        return self.store.add(vgf, "vgf") if len(vgf) <= _VISIBLE_LIMIT else None
 
 
 def _require_sound(prepared: Prepared) -> None:

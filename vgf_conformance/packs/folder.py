@@ -122,6 +122,9 @@ class _BroughtBack:
 
     def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
         """The outputs of call ``index``; raises TargetFailure where one is missing."""
+        if index >= len(self._case.calls):
+            message = "an unpacked folder has no graph with them"
+            raise TargetFailure(Verdict.UNSUPPORTED, Stage.RUN, Finding.CAPABILITY, message)
         folder = _call_folder(self._folder, self._case, index)
         outputs = self._case.calls[index].outputs
         return Outputs(

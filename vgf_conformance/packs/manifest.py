@@ -1,6 +1,7 @@
 """What a pack says of itself: ``manifest.json``, whose contract is ``schema.json`` beside this file.
 
-SCHEMA_VERSION grows with every change that an older reader cannot take.
+SCHEMA_VERSION grows with every change that an older reader cannot take. Version 2 added ``visible``.
+Older packs are read as well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from vgf_conformance.formats import schema
 from vgf_conformance.untrusted import Malformed, parse_json
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 #: Characters of a case's folder; file systems take 255 bytes.
 FOLDER_LIMIT = 200
@@ -54,7 +55,11 @@ class Expected:
 
 @dataclass(frozen=True)
 class Call:
-    """One delegate call of a case; ``tosa``, ``vgf`` and ``scenario`` are members."""
+    """One delegate call of a case; ``tosa``, ``vgf`` and ``scenario`` are members.
+
+    So is ``visible``: the VGF of the same graph with every intermediate result an output, in the order of
+    ``attribution.cut``; None where there is none.
+    """
 
     delegate: str
     nodes: int
@@ -64,6 +69,7 @@ class Call:
     scenario: str
     inputs: tuple[StoredArray, ...]
     outputs: tuple[Expected, ...]
+    visible: str | None = None
 
 
 @dataclass(frozen=True)
@@ -191,7 +197,7 @@ def _require_whole(manifest: Manifest) -> None:
 
 def members_of(call: Call) -> Iterator[str]:
     """The members that a call needs."""
-    yield from (call.tosa, call.vgf, call.scenario)
+    yield from filter(None, (call.tosa, call.vgf, call.scenario, call.visible))
     yield from (array.member for array in call.inputs)
     for output in call.outputs:
         yield output.array.member

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from vgf_conformance.attribution.noisy import with_all_visible
 from vgf_conformance.formats.arrays import as_dtype, read_npy
 from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.scenario import scenario, scenario_of
@@ -35,7 +38,8 @@ class LoadedCall:
     """A call with its members read: all that running and judging it needs.
 
     Arrays are in memory order; ``exact`` has the expected output itself where there is none in fp64, and
-    is None where that is so for a floating-point one.
+    is None where that is so for a floating-point one. ``visible`` is the delegate with all intermediate
+    results visible, where the pack has it.
     """
 
     delegate: Delegate
@@ -43,6 +47,7 @@ class LoadedCall:
     inputs: list[Array]
     expected: list[Array]
     exact: list[Array] | None
+    visible: Delegate | None = None
 
 
 class Pack:
@@ -62,6 +67,15 @@ class Pack:
     def sha256(self) -> str:
         """The SHA-256 of the whole file."""
         return self._archive.whole_digest()
+
+    @functools.cached_property
+    def largest(self) -> int:
+        """The elements of the largest result that a target gives: of an output, or of an intermediate one."""
+        calls = [call for case in self.manifest.cases for call in case.calls]
+        shapes = [output.array.shape for call in calls for output in call.outputs]
+        shown = [self.load(call).visible for call in calls if call.visible is not None]
+        shapes += [port.shape for delegate in shown if delegate is not None for port in delegate.outputs]
+        return max(map(math.prod, shapes), default=0)
 
     def content(self, name: str) -> bytes:
         """A member's content; raises UserError, naming it, where its hash is another."""
@@ -99,7 +113,23 @@ class Pack:
             outputs=tuple(map(_port, arrays[len(inputs) :])),
             nodes=call.nodes,
         )
-        return LoadedCall(delegate, graph, inputs, expected, self._exact(call, expected))
+        shown = self._visible(call, delegate, graph)
+        return LoadedCall(delegate, graph, inputs, expected, self._exact(call, expected), shown)
+
+    def _visible(self, call: Call, delegate: Delegate, graph: TosaGraph) -> Delegate | None:
+        """The delegate whose VGF ``visible`` is: its graph follows from the call's own."""
+        if call.visible is None:
+            return None
+        content = self.content(call.visible)
+        try:
+            shown = with_all_visible(delegate, graph, lambda tosa: content)
+            ports = (shown.inputs, shown.outputs)
+            fault = vgf_misfit(read_vgf(content), *([_like(port) for port in side] for side in ports))
+        except (Malformed, ValueError) as error:
+            raise self._refused(call.visible, str(error)) from error
+        if fault:
+            raise self._refused(call.visible, fault)
+        return shown
 
     def _vgf(self, call: Call, inputs: Sequence[Array], expected: Sequence[Array]) -> bytes:
         """The VGF of a call, which has the call's arrays and the scenario that follows from it."""
@@ -245,6 +275,11 @@ def vgf_misfit(vgf: Vgf, inputs: Sequence[Array], outputs: Sequence[Array]) -> s
                 declared, given = f"{tensor.dtype} {list(tensor.shape)}", f"{array.dtype} {list(array.shape)}"
                 return f"{what} {number} of the VGF is {declared}, the program's {given}"
     return ""
+
+
+def _like(port: Port) -> Array:
+    """An array of a port's type and shape, which takes no memory."""
+    return np.broadcast_to(np.zeros((), storage(port.dtype)), port.shape)
 
 
 def _port(stored: StoredArray) -> Port:

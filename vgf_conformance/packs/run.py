@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from vgf_conformance.attribution.noisy import JudgedCall, Unseen, look_closer, noisy_notes, only_noisy
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.comparison.digests import digests
+from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.packs.manifest import PackedCase
 from vgf_conformance.packs.pack import LoadedCall, Pack
-from vgf_conformance.results.record import Comparison, DelegateFacts, Record
+from vgf_conformance.results.record import DelegateFacts, Record
 from vgf_conformance.targets.base import Outputs, Target, TargetFailure
 from vgf_conformance.targets.isolation import Isolation
 from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
@@ -40,6 +42,7 @@ def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
     record = _record(case, target)
     faults: list[TargetFailure] = []
     ended: list[TargetFailure] = []
+    judged: list[JudgedCall] = []
     try:
         calls = [pack.load(call) for call in case.calls]
         record.delegates = [_facts(call) for call in calls]
@@ -50,7 +53,11 @@ def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
             record.worker_bytes = outputs.worker_bytes
             record.notes += outputs.validation
             faults += _unsteady(call, outputs)
-            record.comparisons += _judged(call, outputs, target.name)
+            judged.append(_judged(call, outputs, target.name))
+            record.comparisons += judged[-1].comparisons
+        if not faults and only_noisy(record.comparisons):
+            closer = look_closer(target, [call.delegate for call in calls], judged, _shown(calls))
+            record.visible, record.first_wrong = closer.visible, closer.first_wrong
     except TargetFailure as failure:
         ended = [failure]
     except UserError:
@@ -70,6 +77,9 @@ def run_case(pack: Pack, case: PackedCase, target: Target) -> Record:
         if case.known_failure:
             note = f"the suite knows such a failure on the emulation layers: {case.known_failure}"
             record.notes.append(note)
+    record.notes += noisy_notes(record.comparisons)
+    if record.verdict is Verdict.PASS and any(item.finding is Finding.NOISY for item in record.comparisons):
+        record.finding = Finding.NOISY
     return record
 
 
@@ -81,8 +91,8 @@ def _timed(record: Record, target: Target, number: int, call: LoadedCall) -> Out
         record.seconds["run"] = record.seconds.get("run", 0.0) + time.perf_counter() - start
 
 
-def _judged(call: LoadedCall, outputs: Outputs, target: str) -> list[Comparison]:
-    return judge_device(
+def _judged(call: LoadedCall, outputs: Outputs, target: str) -> JudgedCall:
+    comparisons = judge_device(
         call.graph,
         call.inputs,
         outputs.arrays,
@@ -91,6 +101,20 @@ def _judged(call: LoadedCall, outputs: Outputs, target: str) -> list[Comparison]
         delegate=call.delegate.name,
         precise=lambda: call.exact,
     )
+    return JudgedCall(call.delegate, call.graph, call.inputs, outputs.arrays, comparisons)
+
+
+def _shown(calls: Sequence[LoadedCall]) -> Callable[[JudgedCall], Delegate]:
+    """What gives a call's graph with all intermediate results visible, as the pack has it."""
+    known = {id(call.delegate): call.visible for call in calls}
+
+    def shown(call: JudgedCall) -> Delegate:
+        delegate = known[id(call.delegate)]
+        if delegate is None:
+            raise Unseen("the pack has no graph of it with all intermediate results visible")
+        return delegate
+
+    return shown
 
 
 def _unsteady(call: LoadedCall, outputs: Outputs) -> list[TargetFailure]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vgf_conformance import files
@@ -12,6 +12,7 @@ from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.packs.archive import MEMBER_LIMIT
 from vgf_conformance.packs.folder import output_limit
 from vgf_conformance.packs.manifest import PackedCase
+from vgf_conformance.packs.pack import Pack
 from vgf_conformance.qualification.layout import output_name
 from vgf_conformance.results.record import OutputDigest, Record
 from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
@@ -65,6 +66,22 @@ def read_outputs(folder: Path, case: PackedCase, record: Record) -> list[list[Ar
     return found
 
 
+def read_visible(folder: Path, pack: Pack, case: PackedCase, record: Record) -> dict[int, list[Array]]:
+    """The intermediate results that a record names, by the number of their call; raises as read_outputs."""
+    found = {}
+    for number, (named, call) in enumerate(zip(record.visible, case.calls, strict=False)):
+        if not named:
+            continue
+        shown = pack.load(call).visible
+        ports = () if shown is None else shown.outputs
+        if len(named) != len(ports):
+            raise ValueError(
+                f"names {len(named)} intermediate results of call {number}, should be {len(ports)}"
+            )
+        found[number] = [_read(folder, item, port.shape) for item, port in zip(named, ports, strict=True)]
+    return found
+
+
 def _read(folder: Path, output: OutputDigest, shape: tuple[int, ...]) -> Array:
     name = output_name(output.sha256)
     try:
@@ -83,19 +100,34 @@ def _read(folder: Path, output: OutputDigest, shape: tuple[int, ...]) -> Array:
 
 
 class HandedIn:
-    """A Target that ran already: it gives the outputs that a record of a submission names."""
+    """A Target that ran already: it gives the outputs that a record of a submission names.
 
-    def __init__(self, name: str, driver: str, outputs: Sequence[Sequence[Array]]) -> None:
+    ``visible`` are the intermediate results of its noisy calls: call n of so many ``calls`` has them as call
+    ``calls`` + n (``attribution.noisy``).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        driver: str,
+        outputs: Sequence[Sequence[Array]],
+        *,
+        calls: int,
+        visible: Mapping[int, Sequence[Array]],
+    ) -> None:
         self.name = name
         self.driver = driver
-        self._outputs = outputs
+        self._outputs = {
+            **dict(enumerate(outputs)),
+            **{calls + number: item for number, item in visible.items()},
+        }
 
     def load(self, delegates: Sequence[Delegate]) -> None:
         """Nothing is built."""
 
     def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
         """The outputs of call ``index``; raises TargetFailure where the record names none."""
-        if index >= len(self._outputs):
+        if index not in self._outputs:
             message = f"the results name no outputs of call {index}"
             raise TargetFailure(Verdict.FAIL, Stage.RUN, Finding.INVALID, message)
         return Outputs(list(self._outputs[index]))

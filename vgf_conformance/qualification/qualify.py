@@ -34,6 +34,7 @@ from vgf_conformance.qualification.machine import Machine, operating_system, use
 from vgf_conformance.qualification.outputs import Keeping
 from vgf_conformance.qualification.statement import Statement, longest_line, this_tool
 from vgf_conformance.report.environment import header
+from vgf_conformance.report.summary import noisy_lines
 from vgf_conformance.report.tally import outcome
 from vgf_conformance.results.record import Record, plain
 from vgf_conformance.results.shards import Shard
@@ -187,20 +188,23 @@ def _logged(record: Record) -> str:
 
 def _remove_unnamed(place: Path, records: Sequence[Record]) -> None:
     """Remove what a run left that was killed: outputs of a record that was not written, and half files."""
-    named = {output_name(item.sha256) for record in records for call in record.outputs for item in call}
+    calls = [call for record in records for call in (*record.outputs, *record.visible)]
+    named = {output_name(item.sha256) for call in calls for item in call}
     for entry in list(files_of(place)):
         if is_partial(entry.name) or (is_output(entry.name) and entry.name not in named):
             (place / entry.name).unlink()
 
 
 def _tell(place: Path, first: Sequence[Record], second: Sequence[Record]) -> bool:
-    other = {record.id: record.outputs for record in second}
+    other = {record.id: (record.outputs, record.visible) for record in second}
     wrong = [record for record in (*first, *second) if record.verdict is not Verdict.PASS]
-    unsteady = [record.id for record in first if record.outputs != other[record.id]]
+    unsteady = [record.id for record in first if (record.outputs, record.visible) != other[record.id]]
     for number, run in enumerate((first, second), 1):
         for record in run:
             if record.verdict is not Verdict.PASS:
                 say(f"run {number}: {record.id}: {outcome(record)}")
+    for line in noisy_lines(first):
+        say(line)
     for case in unsteady:
         say(f"{case}: the two runs gave other outputs")
     counts = f"{len(wrong)} verdicts other than pass, {len(unsteady)} not repeatable"

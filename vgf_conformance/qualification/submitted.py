@@ -104,17 +104,10 @@ def _trouble(name: str, kind: str, size: int, pack: Pack) -> str:
     if kind != FILE:
         return f"is {kind}"
     if is_output(name):
-        most = _largest_output(pack)
+        most = output_limit((pack.largest,))
         return f"is too large: {size} bytes, where no output of the pack has more than {most}" * (size > most)
     most = RUN_LIMIT if name in (*RUNS, *LOGS) else TEXT_LIMIT
     return f"is too large: {size} bytes, where {most} are the most" * (size > most)
-
-
-def _largest_output(pack: Pack) -> int:
-    shapes = (
-        output.array.shape for case in pack.manifest.cases for call in case.calls for output in call.outputs
-    )
-    return max(map(output_limit, shapes), default=0)
 
 
 def _decoded(
@@ -135,7 +128,7 @@ def _decoded(
 def _outputs(found: Submitted) -> Iterator[OutputDigest]:
     for run in found.runs:
         for record in run.records:
-            for call in record.outputs:
+            for call in (*record.outputs, *record.visible):
                 yield from call
 
 

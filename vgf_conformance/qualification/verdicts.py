@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from vgf_conformance.packs.manifest import PackedCase
 from vgf_conformance.packs.pack import Pack
 from vgf_conformance.packs.run import run_case
-from vgf_conformance.qualification.outputs import HandedIn, read_outputs
+from vgf_conformance.qualification.outputs import HandedIn, read_outputs, read_visible
 from vgf_conformance.qualification.submitted import Run, Submitted
 from vgf_conformance.qualification.verification import Verification
 from vgf_conformance.report.tally import outcome
@@ -25,7 +25,7 @@ from vgf_conformance.vocabulary import Finding, Stage, Verdict
 #: follows from pack, target and driver.
 _FOUND_OUT = (
     *("verdict", "stage", "finding", "message", "log", "expected", "unexpected", "expectation_note"),
-    *("comparisons", "outputs", "worker_bytes", "notes", "seconds", "written"),
+    *("comparisons", "outputs", "visible", "first_wrong", "worker_bytes", "notes", "seconds", "written"),
 )
 
 _Ending = tuple[Verdict, Finding | None]
@@ -34,6 +34,7 @@ _Ending = tuple[Verdict, Finding | None]
 #: and a negative number so many fewer.
 _ENDINGS: dict[_Ending, tuple[int | None, int | None]] = {
     (Verdict.PASS, None): (None, None),
+    (Verdict.PASS, Finding.NOISY): (None, None),
     (Verdict.FAIL, Finding.WRONG): (None, None),
     (Verdict.FAIL, Finding.UNWRITTEN): (1, None),
     (Verdict.FAIL, Finding.UNREPEATABLE): (1, None),
@@ -112,7 +113,7 @@ class _Pair:
     def reasons(self, pack: Pack) -> Iterator[str]:
         """What is wrong with the two."""
         first, second = self.first, self.second
-        if first.outputs != second.outputs:
+        if (first.outputs, first.visible) != (second.outputs, second.visible):
             yield f"{first.id}: the two runs gave other outputs"
         if (first.verdict, first.finding) != (second.verdict, second.finding):
             yield f"{first.id}: {outcome(first)} in the first run, {outcome(second)} in the second"
@@ -120,10 +121,11 @@ class _Pair:
         yield from impossible
         try:
             outputs = read_outputs(self.submitted.place, self.case, first)
+            visible = read_visible(self.submitted.place, pack, self.case, first)
         except ValueError as error:
             yield f"{first.id}: {error}"
             return
-        again = self._again(pack, outputs)
+        again = self._again(pack, outputs, visible)
         yield from dict.fromkeys(self._facts(again))
         if not impossible:
             yield from self._judged(again)
@@ -145,9 +147,13 @@ class _Pair:
                     f"calls: such a case has those of {wanted}"
                 )
 
-    def _again(self, pack: Pack, outputs: Sequence[Sequence[Array]]) -> Record:
+    def _again(
+        self, pack: Pack, outputs: Sequence[Sequence[Array]], visible: Mapping[int, Sequence[Array]]
+    ) -> Record:
         """The record of a target that gives these outputs, on the device of the capability report."""
-        handed_in = HandedIn(self.target, recorded_driver(self.target, self.platform), outputs)
+        driver = recorded_driver(self.target, self.platform)
+        calls = len(self.case.calls)
+        handed_in = HandedIn(self.target, driver, outputs, calls=calls, visible=visible)
         return run_case(pack, self.case, CapableTarget(handed_in, self.platform))
 
     def _facts(self, again: Record) -> Iterator[str]:
@@ -175,7 +181,7 @@ class _Pair:
                 f"{outcome(again)}: {again.message}"
             )
         # What ended without all outputs, or was seen as it ran, is not seen again.
-        elif first.finding in (None, Finding.WRONG) and _kind(first) != _kind(again):
+        elif first.finding in (None, Finding.WRONG, Finding.NOISY) and _kind(first) != _kind(again):
             yield (
                 f"{first.id}: {first.verdict.value} in the results, but by its outputs {outcome(again)}"
                 f"{': ' if again.message else ''}{again.message}"

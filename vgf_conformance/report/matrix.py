@@ -15,6 +15,7 @@ from vgf_conformance.report.tally import (
     environment,
     explanation,
     grouped,
+    is_noisy,
     notes,
     outcome,
     row_name,
@@ -63,6 +64,8 @@ def _totals(records: list[Record]) -> str:
         [verdict.value, count, sum(record.unexpected for record in by_verdict[verdict])]
         for verdict, count in verdict_counts(records).items()
     ]
+    if noisy := sum(map(is_noisy, records)):
+        rows.append(["of these passes, noisy", noisy, NOTHING])
     rows.append(["all", len(records), sum(record.unexpected for record in records)])
     return markdown.table(rows, ["verdict", "cases", "unexpected"])
 

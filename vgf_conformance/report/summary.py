@@ -15,6 +15,7 @@ from vgf_conformance.report.tally import (
     columns,
     explanation,
     grouped,
+    is_noisy,
     not_run,
     outcome,
     verdict_counts,
@@ -54,6 +55,7 @@ def _watched(records: Sequence[Record]) -> Iterator[str]:
     """What the worker's memory, the artifact cache and the validation layer had to say."""
     for record in records:
         yield from (f"{note} ({record.id})" for note in record.notes if note.startswith("memory leak: "))
+    yield from noisy_lines(records)
     cached = sorted(record.cached for record in records if record.cached)
     if cached:
         oldest = f"the oldest lowered {cached[0]} (--no-cache lowers all anew)"
@@ -61,6 +63,15 @@ def _watched(records: Sequence[Record]) -> Iterator[str]:
     said = [sum(note.startswith("validation: ") for note in record.notes) for record in records]
     if any(said):
         yield f"validation layer: {sum(said)} messages, in {sum(map(bool, said))} cases"
+
+
+def noisy_lines(records: Iterable[Record]) -> Iterator[str]:
+    """How many conform although they are noisy, and what is said of each."""
+    found = [record for record in records if is_noisy(record)]
+    if found:
+        yield f"noisy: {len(found)} passes, beyond this harness's own limit to noise"
+    for record in found:
+        yield from (f"  {record.id}: {note}" for note in record.notes if note.startswith("noisy: "))
 
 
 def _counts(records: list[Record]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Comparison, Record
-from vgf_conformance.vocabulary import SCHEMES, TARGETS, Stage, Verdict
+from vgf_conformance.vocabulary import SCHEMES, TARGETS, Finding, Stage, Verdict
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")
@@ -96,6 +96,11 @@ def seconds(record: Record) -> float:
 def stage_name(record: Record) -> str:
     """The stage of a failure."""
     return record.stage.value if record.stage else NOTHING
+
+
+def is_noisy(record: Record) -> bool:
+    """Whether it passes by its operators' own bounds, beyond this harness's own limit to noise."""
+    return record.verdict is Verdict.PASS and record.finding is Finding.NOISY
 
 
 def outcome(record: Record) -> str:

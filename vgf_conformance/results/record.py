@@ -10,7 +10,8 @@ that an older reader cannot take. Version 2 added the ``claims`` line, the ``dty
 record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``, the ``not_run`` line, and
 what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the ``plan`` line, a
 run's ``shard``, the ``outputs`` and ``worker_bytes`` of a record, and the findings ``capability`` and
-``dependent``; version 5 ``cached``, and ``wrong`` of metrics. Older files are read as well.
+``dependent``; version 5 ``cached``, and ``wrong`` of metrics; version 6 the finding ``noisy``, a
+comparison's ``finding`` and a record's ``visible``. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 
 @dataclass
@@ -60,7 +61,8 @@ class Comparison:
     ``rule`` names the tolerance (``exact``, ``tosa-1.0.2 EXP``, ``propagated``,
     ``sqnr >= 100 dB``, ``reported``); ``headroom`` is the share of the bound used, 0 to 1
     within it, ``None`` where nothing is judged. ``histogram`` counts elements by error,
-    in bins that ``histogram_unit`` and ``comparison.metrics.HISTOGRAM_EDGES`` describe.
+    in bins that ``histogram_unit`` and ``comparison.metrics.HISTOGRAM_EDGES`` describe. ``finding`` is
+    NOISY where all that fails, or would, is this harness's own limit to noise.
     """
 
     pair: str
@@ -74,6 +76,7 @@ class Comparison:
     message: str = ""
     histogram: list[int] = field(default_factory=list)
     histogram_unit: str = ""
+    finding: Finding | None = None
 
 
 @dataclass(frozen=True)
@@ -206,10 +209,12 @@ class Record:
     ``dtypes`` are what it computed with, as claims name them: those of the inputs and weights,
     and where a scheme quantises them the scheme's (int8, int16, int4).
     ``outputs`` are those of the delegate calls on the target, call by call, as far as it came; the
-    reference model's are not kept.
-    ``stage`` and ``finding`` are set unless the verdict is pass. Times are seconds by
-    stage. ``about`` tells a model's source, licence and weights, ``pte_bytes`` the size of its .pte.
-    ``worker_bytes`` is the size in memory of the worker that ran it, afterwards (0: not known).
+    reference model's are not kept. ``visible`` are the intermediate results by which a noisy case was
+    judged operator by operator: empty, or a list for each call, empty where it was not needed.
+    ``stage`` and ``finding`` are set unless the verdict is pass; a pass has the finding NOISY or none.
+    Times are seconds by stage. ``about`` tells a model's source, licence and weights, ``pte_bytes``
+    the size of its .pte. ``worker_bytes`` is the size in memory of the worker that ran it, afterwards
+    (0: not known).
     ``cached`` is when its artifact was lowered, where that was taken from the cache (ISO 8601, UTC).
     ``expected`` is the reason of the known failure that foresaw this verdict;
     ``expectation_note`` says why a known failure on file does not fit it. ``written`` is
@@ -238,6 +243,7 @@ class Record:
     expectation_note: str = ""
     comparisons: list[Comparison] = field(default_factory=list)
     outputs: list[list[OutputDigest]] = field(default_factory=list)
+    visible: list[list[OutputDigest]] = field(default_factory=list)
     delegates: list[DelegateFacts] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
     first_wrong: FirstWrong | None = None
@@ -278,6 +284,7 @@ class Record:
         fields["finding"] = Finding(fields["finding"]) if fields.get("finding") else None
         fields["comparisons"] = [_comparison(item) for item in fields.get("comparisons", [])]
         fields["outputs"] = [[OutputDigest(**item) for item in call] for call in fields.get("outputs", [])]
+        fields["visible"] = [[OutputDigest(**item) for item in call] for call in fields.get("visible", [])]
         fields["delegates"] = [DelegateFacts(**item) for item in fields.get("delegates", [])]
         fields["leftovers"] = [Leftover(**item) for item in fields.get("leftovers", [])]
         if first := fields.get("first_wrong"):
@@ -295,6 +302,7 @@ def _comparison(document: dict[str, Any]) -> Comparison:
         **{
             **document,
             "stage": Stage(document["stage"]),
+            "finding": Finding(document["finding"]) if document.get("finding") else None,
             "headroom": _number(document.get("headroom")),
             "metrics": None if metrics is None else _metrics(metrics),
         }
