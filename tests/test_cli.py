@@ -238,7 +238,7 @@ def test_nan_in_calibration_data(run: Run, tmp_path: Path) -> None:
     text = GOOD + "\ndef calibration(): return [(torch.full((2, 3), float('nan')),)]"
     answer = run("check", model_file(tmp_path, text), "--profile", "INT", "--target", "reference")
     assert answer.code == 2
-    assert "calibration()[0][0] holds NaN; calibrate on real values" in answer.err
+    assert "calibration data: input 0 of set 0 holds NaN; calibrate on real values" in answer.out
 
 
 def test_weights_with_nan_are_bad_input(run: Run, tmp_path: Path) -> None:

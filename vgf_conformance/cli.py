@@ -248,7 +248,7 @@ def _add_driver_and_seed(command: Parser) -> None:
 
 def _add_timeout(command: Parser) -> None:
     command.add_argument(
-        "--timeout", type=seconds, default=120.0, help="seconds for one delegate call (default: 120)"
+        "--timeout", type=seconds, default=_TIME_LIMIT, help="seconds for one delegate call (default: 120)"
     )
 
 

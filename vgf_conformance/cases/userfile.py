@@ -71,7 +71,6 @@ def load_user_model(file: str, seed: int) -> UserModel:
     example = contract.tuple_of("inputs()", contract.call("inputs"))
     shapes = contract.dynamic_shapes()
     calibration = contract.several("calibration", example)
-    contract.require_numbers(calibration)
     samples = contract.several("samples", example)
     if shapes is None:
         contract.require_shapes(samples, example)
@@ -191,16 +190,6 @@ class _Contract:
         for place, tensor in _tensors(value):
             self._require_here(f"{what}{place}", tensor)
         return value
-
-    def require_numbers(self, calibration: list[Inputs]) -> None:
-        """What is calibrated on must have a range."""
-        for index, inputs in enumerate(calibration):
-            for place, tensor in _tensors(inputs):
-                for what, found in (("NaN", tensor.isnan()), ("infinity", tensor.isinf())):
-                    if found.any():
-                        raise self._wrong(
-                            f"calibration()[{index}]{place} holds {what}; calibrate on real values"
-                        )
 
     def require_shapes(self, samples: list[Inputs], example: Inputs) -> None:
         """What runs in a program that was exported for ``example`` has its shapes."""
