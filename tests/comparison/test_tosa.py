@@ -101,9 +101,10 @@ def test_corrupt_it_never_crashes() -> None:
             read_graph(bytes(corrupt))
 
 
-def test_control_flow_is_refused_by_name() -> None:
+def test_several_blocks_in_a_region_are_refused_by_name() -> None:
     serializer = ts.TosaSerializer(targetMajor=1, targetMinor=0, targetPatch=0, targetDraft=False)
     serializer.startRegion("other", "")
-    serializer.currRegion.addBasicBlock("other")
-    with pytest.raises(ValueError, match="control flow"):
+    for name in ("one", "two"):
+        serializer.currRegion.addBasicBlock(name)
+    with pytest.raises(ValueError, match="the region 'other' has 2 blocks: only one is supported"):
         read_graph(bytes(serializer.serialize()))

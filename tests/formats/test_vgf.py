@@ -91,6 +91,6 @@ def test_damaged_tosa_never_raises_anything_else(delegate: Delegate) -> None:
         try:
             read_graph(bytes(changed))
         except ValueError as error:
-            assert str(error).startswith(("not a TOSA flatbuffer", "TOSA graph with control flow"))
+            assert str(error).startswith("not a TOSA flatbuffer")
             refused += 1
     assert refused > 0

@@ -291,12 +291,6 @@ def test_operators_are_found_again_by_name() -> None:
         operator_name("add")
 
 
-def test_a_program_does_not_represent_control_flow() -> None:
-    exported = torch.export.export(Branching(), (X,))
-    with pytest.raises(NotRepresentable, match=r"it has control flow \(true_graph_0\)"):
-        read_program(exported)
-
-
 def test_the_suites_converter_is_the_real_one() -> None:
     """The tests above replace the converter; without that, what runs is the SDK's."""
     from executorch.backends.arm.vgf.model_converter import require_model_converter_executable

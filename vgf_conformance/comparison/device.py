@@ -205,8 +205,11 @@ class _Judge:
 
 def _deterministic(graph: TosaGraph) -> bool:
     """Whether TOSA leaves a device no choice: no float tensors, no inexact rounding."""
-    floating = any(tensor.dtype in bounds.FORMATS for tensor in graph.tensors.values())
-    rounding = {operator.attributes.get("rounding_mode") for operator in graph.operators}
+    tensors = (tensor for part in graph.parts for tensor in part.tensors.values())
+    floating = any(tensor.dtype in bounds.FORMATS for tensor in tensors)
+    rounding = {
+        operator.attributes.get("rounding_mode") for part in graph.parts for operator in part.operators
+    }
     return not floating and "INEXACT_ROUND" not in rounding
 
 

@@ -113,7 +113,9 @@ class Attributor:
         program = artifact.quantised
         if program is None:
             program, _ = read_program(exported)
-        found = first_divergence(program, inputs, artifact.delegates, walk.calls, self._reference)
+        outermost = {step.delegate for step in artifact.program.steps}
+        calls = [call for call in walk.calls if call.delegate in outermost]
+        found = first_divergence(program, inputs, artifact.delegates, calls, self._reference)
         return None if found is None else _of_divergence(found, lines)
 
     def _device(self, subject: Subject, artifact: Artifact, lines: Mapping[str, str]) -> Attribution | None:

@@ -16,9 +16,14 @@ _DEQUANTISE = "quantized_decomposed.dequantize_per_tensor"
 
 
 def is_direct(program: Program) -> bool:
-    """Whether no delegate's inputs depend on another delegate: its bound is then the whole error."""
+    """Whether no delegate's inputs depend on another delegate: its bound is then the whole error.
+
+    Not where there is control flow, which may take another way with other values.
+    """
     tainted: set[str] = set()
     for step in program.steps:
+        if step.nested:
+            return False
         depends = bool(step.reads & tainted)
         if depends and step.delegate is not None:
             return False

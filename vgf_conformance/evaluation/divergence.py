@@ -62,15 +62,19 @@ def first_divergence(
 ) -> Divergence | None:
     """Walk ``program`` beside the reference model's intermediates of ``calls``; None where nothing diverges.
 
-    The delegates' graphs must have been lowered with ``located``.
+    The delegates' graphs must have been lowered with ``located``. The first control flow ends the search:
+    operators inside it go by names that say nothing outside, and what follows is fed by them.
     """
     made = _made(delegates, calls, reference)
     found: list[Divergence] = []
 
     steps = {step.name: step for step in program.steps}
+    branching = next((number for number, step in enumerate(program.steps) if step.nested), len(steps))
+    before = {step.name for step in program.steps[:branching]}
 
     def compare(step: Step, args: tuple[Any, ...], result: Any) -> Any:
-        candidates = [] if _moves_data(step, steps) else _candidates(step, made)
+        searched = step.name in before and not _moves_data(step, steps)
+        candidates = _candidates(step, made) if searched else []
         if found or not candidates or not isinstance(result, torch.Tensor):
             return result
         expected, quantised = to_numpy(result), step.operator.startswith(_QUANTISE)

@@ -283,9 +283,9 @@ class Evaluator(OnTargets):
 
     def _judge_call(self, prepared: Prepared, call: Call, target: str) -> list[Comparison]:
         """Raises TargetFailure where the reference model gives nothing to compare with."""
-        known = prepared.reference.calls[call.delegate : call.delegate + 1]
-        if known and all((a == b).all() for a, b in zip(known[0].inputs, call.inputs, strict=True)):
-            reference = known[0].outputs.arrays
+        known = next((item for item in prepared.reference.calls if _same_call(item, call)), None)
+        if known is not None:
+            reference = known.outputs.arrays
         else:
             self._targets["reference"].load(prepared.artifact.delegates)
             reference = self._targets["reference"].run(call.delegate, call.inputs).arrays
@@ -355,6 +355,13 @@ def _unjudged(failure: TargetFailure, target: str) -> Fault:
         return of_target(failure)
     message = f"{target} ran, but nothing can judge it: {failure.message}"
     return Fault(Verdict.ERROR, Stage.RUN, failure.finding, message, failure.log)
+
+
+def _same_call(one: Call, other: Call) -> bool:
+    """Whether the delegate is the same and was given the same; in a loop it is called more than once."""
+    return one.delegate == other.delegate and all(
+        (a == b).all() for a, b in zip(one.inputs, other.inputs, strict=True)
+    )
 
 
 def _is_invalid(failure: TargetFailure | None) -> bool:

@@ -45,7 +45,7 @@ def quantised_errors(
 
 def _requantises(program: Program) -> bool:
     """Whether values change scale on their way; data movement alone has to be exact."""
-    steps = [step for step in program.steps if step.operator.startswith(_QUANTISE)]
+    steps = [step for step in program.all_steps if step.operator.startswith(_QUANTISE)]
     return len({step.args[1:3] for step in steps}) > 1
 
 

@@ -11,7 +11,8 @@ import functools
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -49,6 +50,11 @@ ENUMERATIONS = {
 
 CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
+#: Attributes of control flow that name a region: a branch, or a loop's condition or body.
+_REGIONS = {"COND_IF": ("then_graph", "else_graph"), "WHILE_LOOP": ("cond_graph", "body_graph")}
+#: The region that a run starts with.
+_MAIN = "main"
+
 #: Operators whose second input may have a dtype of its own.
 _DOT_PRODUCTS = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D", "MATMUL"})
 
@@ -85,31 +91,42 @@ class TosaOperator:
 
 @dataclass(frozen=True)
 class TosaGraph:
-    """A graph of one basic block, operators in an order in which they can run."""
+    """A graph of one basic block, operators in an order in which they can run.
+
+    ``regions`` are the branches and the loops' conditions and bodies that COND_IF and WHILE_LOOP name,
+    wherever they are nested: each is a graph of its own, with its own tensors and without regions.
+    """
 
     version: str
     tensors: dict[str, TosaTensor]
     operators: tuple[TosaOperator, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    regions: Mapping[str, TosaGraph] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[TosaGraph, ...]:
+        """The graph itself and its regions."""
+        return (self, *self.regions.values())
 
     def operator_counts(self) -> dict[str, int]:
-        """How often each operator occurs, by name; constants are left out."""
-        names = (operator.name for operator in self.operators if operator.name not in CONSTANTS)
-        return dict(sorted(Counter(names).items()))
+        """How often each operator occurs, by name, regions included; constants are left out."""
+        names = (operator.name for part in self.parts for operator in part.operators)
+        return dict(sorted(Counter(name for name in names if name not in CONSTANTS).items()))
 
     def operator_dtypes(self) -> dict[str, dict[str, int]]:
         """As operator_counts, with each operator's count divided by the dtype that it works on."""
         found: dict[str, Counter[str]] = {name: Counter() for name in self.operator_counts()}
-        for operator in self.operators:
-            if operator.name in found:
-                found[operator.name][self._dtype_of(operator)] += 1
+        for part in self.parts:
+            for operator in part.operators:
+                if operator.name in found:
+                    found[operator.name][part._dtype_of(operator)] += 1
         return {name: dict(sorted(counts.items())) for name, counts in found.items()}
 
     def _dtype_of(self, operator: TosaOperator) -> str:
         """That of the operator's first tensor; a dot product of two types says both: ``int8 x int4``."""
-        # The first input of SELECT is its condition, whatever the values are.
-        inputs = operator.inputs[1:] if operator.name == "SELECT" else operator.inputs
+        # The first input of these is the condition, whatever the values are.
+        inputs = operator.inputs[1:] if operator.name in ("SELECT", "COND_IF") else operator.inputs
         dtypes = [self.tensors[name].dtype for name in (*inputs, *operator.outputs)]
         if operator.name in _DOT_PRODUCTS and dtypes[1] != dtypes[0]:
             return f"{dtypes[0]} x {dtypes[1]}"
@@ -121,22 +138,18 @@ def read_graph(data: bytes) -> TosaGraph:
 
     What the graph says holds together as far as its form goes: names are declared once, constants have the
     bytes of their shape, operators have their own attributes. What the operators make of it is looked at by
-    ``tosa_rules``. Raises Malformed ("not a TOSA flatbuffer: ...") on corrupt data, and where the graph has
-    control flow: the backend emits one region of one block, and only such graphs are read.
+    ``tosa_rules``. Raises Malformed ("not a TOSA flatbuffer: ...") on corrupt data, and where a region has
+    several blocks: the backend emits one in each, and only such graphs are read.
     """
     if data[4:8] != b"TOSA":
         raise Malformed(f"not a TOSA flatbuffer: file identifier is {data[4:8]!r}")
     try:
         root = schema("TosaGraph").GetRootAs(bytearray(data))
-        regions = root.RegionsLength()
-        blocks = root.Regions(0).BlocksLength() if regions == 1 else regions
-        if (regions, blocks) == (1, 1):
-            return _Reader(Budget(len(data))).graph(root.Regions(0).Blocks(0), _version(root.Version()))
+        return _Reader(Budget(len(data))).whole(root)
     except Malformed as error:
         raise Malformed(f"not a TOSA flatbuffer: {error}") from error
     except Exception as error:  # flatbuffers does not verify: anything may be raised on corrupt data
         raise Malformed(f"not a TOSA flatbuffer: {type(error).__name__}: {error}") from error
-    raise Malformed(f"TOSA graph with control flow ({blocks} blocks): only graphs of one block are supported")
 
 
 def _version(version: Any) -> str:
@@ -149,6 +162,30 @@ class _Reader:
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
+
+    def whole(self, root: Any) -> TosaGraph:
+        """The graph of the main region, with the others as its regions; raises Malformed."""
+        version, found = _version(root.Version()), self._items(root, "Regions")
+        names = [self._text(region.Name()) for region in found]
+        if len(set(names)) < len(names):
+            raise Malformed(f"the region {Counter(names).most_common(1)[0][0]!r} is there twice")
+        graphs = {
+            name: self.graph(self._block(name, region), version)
+            for name, region in zip(names, found, strict=True)
+        }
+        # A graph of one region has been read whatever its name is.
+        first = names[0] if len(names) == 1 else _MAIN
+        if first not in graphs:
+            raise Malformed(f"none of its {len(names)} regions is called {_MAIN!r}")
+        main = graphs.pop(first)
+        _require_regions(main, graphs)
+        return replace(main, regions=graphs)
+
+    def _block(self, name: str, region: Any) -> Any:
+        blocks = self._items(region, "Blocks")
+        if len(blocks) != 1:
+            raise Malformed(f"the region {name!r} has {len(blocks)} blocks: only one is supported")
+        return blocks[0]
 
     def graph(self, block: Any, version: str) -> TosaGraph:
         """The graph of a block; raises Malformed."""
@@ -231,6 +268,26 @@ def _require_declared(graph: TosaGraph) -> None:
     unknown = used.union(graph.inputs, graph.outputs) - graph.tensors.keys()
     if unknown:
         raise Malformed(f"tensors used but not declared: {', '.join(sorted(unknown))}")
+
+
+def _require_regions(main: TosaGraph, regions: Mapping[str, TosaGraph]) -> None:
+    """Raise Malformed where control flow names a region that is not there, or one that it is in."""
+    named = {
+        name: {
+            str(operator.attributes.get(attribute))
+            for operator in graph.operators
+            for attribute in _REGIONS.get(operator.name, ())
+        }
+        for name, graph in {_MAIN: main, **regions}.items()
+    }
+    if unknown := set().union(*named.values()) - regions.keys():
+        raise Malformed(f"control flow names regions that are not there: {', '.join(sorted(unknown))}")
+    # Regions that name none are taken away until none is left: those in a circle stay.
+    while leaves := [name for name, used in named.items() if not used & named.keys()]:
+        for name in leaves:
+            del named[name]
+    if named:
+        raise Malformed(f"control flow goes round in a circle: {', '.join(sorted(named))}")
 
 
 def _constant(name: str, data: bytes, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:

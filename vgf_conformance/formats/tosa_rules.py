@@ -137,6 +137,9 @@ def _rule(signature: str, *names: str) -> Callable[[Callable[[_View], Shape]], C
 
 def unsound(graph: TosaGraph) -> str:
     """Why nobody could judge results by ``graph``; empty where nothing is wrong."""
+    if graph.regions:
+        # The converter makes no VGF of it, and a stranger's loop may never end.
+        return f"it has control flow ({len(graph.regions)} regions), which no VGF has"
     try:
         _require_ordered(graph)
         for tensor in graph.tensors.values():

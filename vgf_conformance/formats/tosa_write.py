@@ -37,29 +37,32 @@ def write_graph(graph: TosaGraph) -> bytes:
     Raises ValueError for an operator, an attribute or a dtype that the schema does not have.
     """
     builder = flatbuffers.Builder(1024)
+    regions = [_region(builder, "main", graph)]
+    regions += [_region(builder, name, part) for name, part in graph.regions.items()]
+    root = _table(
+        builder,
+        "TosaGraph",
+        version=_version(builder, graph.version),
+        regions=_offsets(builder, regions),
+    )
+    builder.Finish(root, _IDENTIFIER)
+    return bytes(builder.Output())
+
+
+def _region(builder: Any, name: str, graph: TosaGraph) -> int:
     shapes = [tensor for tensor in graph.tensors.values() if tensor.dtype == "shape"]
     tensors = [tensor for tensor in graph.tensors.values() if tensor.dtype != "shape"]
     block = _table(
         builder,
         "TosaBasicBlock",
-        name=builder.CreateString("main"),
+        name=builder.CreateString(name),
         operators=_offsets(builder, [_operator(builder, item, graph) for item in graph.operators]),
         tensors=_offsets(builder, [_tensor(builder, tensor) for tensor in tensors]),
         shapes=_offsets(builder, [_shape(builder, tensor) for tensor in shapes]),
         inputs=_strings(builder, graph.inputs),
         outputs=_strings(builder, graph.outputs),
     )
-    region = _table(
-        builder, "TosaRegion", name=builder.CreateString("main"), blocks=_offsets(builder, [block])
-    )
-    root = _table(
-        builder,
-        "TosaGraph",
-        version=_version(builder, graph.version),
-        regions=_offsets(builder, [region]),
-    )
-    builder.Finish(root, _IDENTIFIER)
-    return bytes(builder.Output())
+    return _table(builder, "TosaRegion", name=builder.CreateString(name), blocks=_offsets(builder, [block]))
 
 
 def _version(builder: Any, text: str) -> int:

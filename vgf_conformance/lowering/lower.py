@@ -32,7 +32,15 @@ from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, innermost, whole
 from vgf_conformance.lowering.conversions import conversions
 from vgf_conformance.lowering.movement import moves_data
-from vgf_conformance.lowering.program import NotRepresentable, Program, Ref, operator_name, read_program
+from vgf_conformance.lowering.program import (
+    NotRepresentable,
+    Program,
+    Ref,
+    all_nodes,
+    delegate_calls,
+    operator_name,
+    read_program,
+)
 from vgf_conformance.lowering.quantise import quantise
 from vgf_conformance.lowering.reasons import rejection_reasons
 from vgf_conformance.lowering.speed import remember_composite_operators
@@ -206,11 +214,7 @@ def _delegate(
     module: LoweredBackendModule, number: int, edge: EdgeProgramManager, graphs: dict[bytes, bytes]
 ) -> Delegate:
     vgf = bytes(module.processed_bytes)
-    call = [
-        node
-        for node in edge.exported_program().graph.nodes
-        if node.name.startswith("executorch_call_delegate")
-    ][number]
+    call = list(delegate_calls(edge.exported_program().graph_module))[number]
     original = module.original_module.graph
     return Delegate(
         name=f"delegate {number}",
@@ -224,7 +228,7 @@ def _delegate(
 
 def _leftovers(exported: ExportedProgram, reasons: dict[str, str]) -> tuple[LeftoverNode, ...]:
     nodes = []
-    for node in exported.graph.nodes:
+    for node in all_nodes(exported.graph_module):
         if node.op != "call_function" or node.name.startswith(("executorch_call_delegate", "getitem")):
             continue
         if _is_boundary(node.target):

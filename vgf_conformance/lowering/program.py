@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -51,10 +51,19 @@ class Step:
         """Names of the values that the step reads."""
         return _refs(self.args) | _refs(self.keywords)
 
+    @property
+    def nested(self) -> tuple[Program, ...]:
+        """The branches or the bodies of a step that is control flow."""
+        return tuple(value for value in self.args if isinstance(value, Program))
+
 
 @dataclass(frozen=True)
 class Program:
-    """A flat program. ``inputs`` are the user's, in flattened order; ``outputs`` likewise, without None."""
+    """A program of steps. ``inputs`` are the user's, in flattened order; ``outputs`` likewise, without None.
+
+    Branches and bodies of loops are programs among the arguments of their step. The names in them start with
+    that of the step, so that a name stands for one value of the whole.
+    """
 
     inputs: tuple[str, ...]
     constants: dict[str, Any]
@@ -68,7 +77,7 @@ class Program:
         """Run the program and return the user's outputs, flattened.
 
         ``after`` sees each step outside the delegates with its arguments and its result, and may
-        replace the result. ``frees`` names the values that nothing reads after a step. Whatever
+        replace the result; a step inside a loop it sees each time. ``frees`` names the values that nothing reads after a step. Whatever
         ``call`` and the operators raise passes through.
         """
         values: dict[str, Any] = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
@@ -79,7 +88,10 @@ class Program:
                     assert call is not None
                     result = call(step.delegate, args)
                 else:
-                    result = function(step.operator)(*args, **keywords)
+                    if step.operator in _CONTROL_FLOW:
+                        result = _CONTROL_FLOW[step.operator](_Walker(call, after), *args)
+                    else:
+                        result = function(step.operator)(*args, **keywords)
                     result = after(step, args, result) if after else result
                 values[step.name] = result
                 for name in self.frees.get(index, ()):
@@ -87,48 +99,168 @@ class Program:
         return list(resolve(self.outputs, values))
 
 
+    @property
+    def all_steps(self) -> Iterator[Step]:
+        """The steps, and after each one those of its branches or bodies."""
+        for step in self.steps:
+            yield step
+            for program in step.nested:
+                yield from program.all_steps
+
+
+@dataclass(frozen=True)
+class _Walker:
+    """Runs nested programs as the program around them is run."""
+
+    call: DelegateCall | None
+    after: AfterStep | None
+
+    def __call__(self, program: Program, *inputs: Any) -> list[Any]:
+        return program.walk(inputs, self.call, self.after)
+
+
+def _cond(walk: _Walker, chosen: Any, true: Program, false: Program, operands: Sequence[Any] = ()) -> Any:
+    return walk(true if bool(chosen) else false, *operands)
+
+
+def _while_loop(
+    walk: _Walker, until: Program, body: Program, carried: Sequence[Any], others: Sequence[Any] = ()
+) -> Any:
+    values = list(carried)
+    while bool(walk(until, *values, *others)[0]):
+        values = walk(body, *values, *others)
+    return values
+
+
+def _scan(
+    walk: _Walker, body: Program, carried: Sequence[Any], over: Sequence[Any], others: Sequence[Any] = ()
+) -> Any:
+    values, made = list(carried), []
+    for slices in zip(*over, strict=True):
+        results = walk(body, *values, *slices, *others)
+        values = results[: len(values)]
+        made.append(results[len(values) :])
+    return [*values, *map(torch.stack, zip(*made, strict=True))]
+
+
+def _map(walk: _Walker, body: Program, over: Sequence[Any], others: Sequence[Any] = ()) -> Any:
+    return _scan(walk, body, (), over, others)
+
+
+#: torch's own implementations trace and compile the branches; these only run them.
+_CONTROL_FLOW: dict[str, Callable[..., Any]] = {
+    "higher_order.cond": _cond,
+    "higher_order.while_loop": _while_loop,
+    "higher_order.scan": _scan,
+    "higher_order.map_impl": _map,
+}
+
+
 class NotRepresentable(Exception):
-    """The exported program holds something that a flat program cannot: control flow, for instance."""
+    """The exported program holds something that a program of steps cannot."""
 
 
 def read_program(exported: ExportedProgram) -> tuple[Program, list[LoweredBackendModule]]:
     """Turn an exported (edge or quantised) program into a Program and its delegates, in call order.
 
-    Raises NotRepresentable for control flow.
+    Delegates of a branch or a body come where it is used. Raises NotRepresentable for an operator that is
+    neither a plain one nor control flow that is known here.
     """
-    lowered: dict[str, LoweredBackendModule] = {}
-    steps: list[Step] = []
     delegates: list[LoweredBackendModule] = []
-    constants = _constants(exported)
-    outputs: tuple[Any, ...] = ()
-    for node in exported.graph.nodes:
-        if node.op == "get_attr":
-            attribute = operator.attrgetter(node.target)(exported.graph_module)
-            if isinstance(attribute, LoweredBackendModule):
-                lowered[node.name] = attribute
-            elif isinstance(attribute, torch.Tensor):
-                constants[node.name] = attribute
-            else:
-                raise NotRepresentable(f"it has control flow ({node.name})")
-        elif node.op == "call_function":
-            args, keywords = _symbolic(node.args), _symbolic(node.kwargs)
-            if node.target is executorch_call_delegate:
-                delegates.append(lowered[node.args[0].name])
-                steps.append(Step(node.name, "executorch_call_delegate", args[1:], {}, len(delegates) - 1))
-            else:
-                steps.append(Step(node.name, operator_name(node.target), args, keywords))
-        elif node.op == "output":
-            outputs = _symbolic(node.args[0])
     kinds = [spec.kind for spec in exported.graph_signature.output_specs]
-    user_outputs = tuple(
+    whole = _Reader(exported.graph_module, "", delegates).program(_constants(exported))
+    outputs = tuple(
         value
-        for value, kind in zip(outputs, kinds, strict=True)
+        for value, kind in zip(whole.outputs, kinds, strict=True)
         if kind == OutputKind.USER_OUTPUT and value is not None
     )
     inputs = tuple(
         spec.arg.name for spec in exported.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT
     )
-    return Program(inputs, constants, tuple(steps), user_outputs, _frees(steps, user_outputs)), delegates
+    return replace(whole, inputs=inputs, outputs=outputs, frees=_frees(whole.steps, outputs)), delegates
+
+
+def delegate_calls(module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
+    """The nodes that call the delegates of ``read_program``, in their order."""
+    for node in all_nodes(module):
+        if node.target is executorch_call_delegate:
+            yield node
+
+
+def all_nodes(module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
+    """The nodes of a graph, and after those of control flow the ones of its branches or bodies."""
+    for node in module.graph.nodes:
+        yield node
+        if node.op == "call_function":
+            for argument in node.args:
+                if (nested := _graph_of(argument, module)) is not None:
+                    yield from all_nodes(nested)
+
+
+def _graph_of(argument: Any, module: torch.fx.GraphModule) -> torch.fx.GraphModule | None:
+    if not isinstance(argument, torch.fx.Node) or argument.op != "get_attr":
+        return None
+    attribute = operator.attrgetter(argument.target)(module)
+    return attribute if isinstance(attribute, torch.fx.GraphModule) else None
+
+
+class _Reader:
+    """Reads one graph; ``prefix`` goes before its names, and ``delegates`` takes what its calls need."""
+
+    def __init__(
+        self, module: torch.fx.GraphModule, prefix: str, delegates: list[LoweredBackendModule]
+    ) -> None:
+        self._module, self._prefix, self._delegates = module, prefix, delegates
+
+    def program(self, constants: dict[str, Any]) -> Program:
+        """The graph as a program with ``constants`` and those that it holds itself."""
+        steps: list[Step] = []
+        inputs: list[str] = []
+        outputs: Any = ()
+        constants = dict(constants)
+        for node in self._module.graph.nodes:
+            if node.op == "placeholder":
+                inputs.append(self._prefix + node.name)
+            elif node.op == "get_attr":
+                attribute = operator.attrgetter(node.target)(self._module)
+                if isinstance(attribute, torch.Tensor):
+                    constants[self._prefix + node.name] = attribute
+            elif node.op == "call_function":
+                steps.append(self._step(node))
+            elif node.op == "output":
+                outputs = self._symbolic(node.args[0])
+        outputs = tuple(outputs) if isinstance(outputs, (list, tuple)) else (outputs,)
+        return Program(tuple(inputs), constants, tuple(steps), outputs, _frees(steps, outputs))
+
+    def _step(self, node: torch.fx.Node) -> Step:
+        name = self._prefix + node.name
+        if node.target is executorch_call_delegate:
+            source: Any = node.args[0]
+            self._delegates.append(operator.attrgetter(source.target)(self._module))
+            number = len(self._delegates) - 1
+            return Step(name, "executorch_call_delegate", self._symbolic(node.args[1:]), {}, number)
+        called = operator_name(node.target)
+        if isinstance(node.target, torch._ops.HigherOrderOperator) and called not in _CONTROL_FLOW:
+            raise NotRepresentable(f"it has control flow ({called})")
+        args = tuple(self._argument(argument, name) for argument in node.args)
+        return Step(name, called, args, self._symbolic(node.kwargs))
+
+    def _argument(self, argument: Any, owner: str) -> Any:
+        nested = _graph_of(argument, self._module)
+        if nested is None:
+            return self._symbolic(argument)
+        # The two branches of one step have names in common: the argument's own tells them apart.
+        return _Reader(nested, f"{owner}.{argument.name}.", self._delegates).program({})
+
+    def _symbolic(self, value: Any) -> Any:
+        if isinstance(value, torch.fx.Node):
+            return Ref(self._prefix + value.name)
+        if isinstance(value, (list, tuple)):
+            items = [self._symbolic(item) for item in value]
+            return tuple(items) if isinstance(value, tuple) else items
+        if isinstance(value, Mapping):
+            return {key: self._symbolic(item) for key, item in value.items()}
+        return value
 
 
 def operator_name(target: Any) -> str:
@@ -137,6 +269,8 @@ def operator_name(target: Any) -> str:
         target = target._op
     if isinstance(target, torch._ops.OpOverload):
         return str(target)
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"{target.namespace}.{target.name()}"
     if callable(target) and hasattr(target, "__name__"):
         return f"{target.__module__}:{target.__name__}"
     raise NotRepresentable(f"{target} is no operator")
@@ -150,20 +284,6 @@ def _constants(exported: ExportedProgram) -> dict[str, Any]:
         elif spec.kind in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
             constants[spec.arg.name] = exported.constants[spec.target]
     return constants
-
-
-def _symbolic(value: Any) -> Any:
-    if isinstance(value, torch.fx.Node):
-        return Ref(value.name)
-    if isinstance(value, (list, tuple)):
-        return (
-            tuple(_symbolic(item) for item in value)
-            if isinstance(value, tuple)
-            else [_symbolic(i) for i in value]
-        )
-    if isinstance(value, Mapping):
-        return {key: _symbolic(item) for key, item in value.items()}
-    return value
 
 
 def resolve(value: Any, values: Mapping[str, Any]) -> Any:

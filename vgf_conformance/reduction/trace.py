@@ -99,6 +99,8 @@ def trace(file: str, module: torch.nn.Module, inputs: tuple[Any, ...]) -> Trace:
                 # Without decompositions this only turns in-place operators into others.
                 exported = exported.run_decompositions({})
         program, _ = read_program(exported)
+        if branching := next((step.name for step in program.steps if step.nested), ""):
+            raise NotRepresentable(f"it has control flow ({branching})")
     except NotRepresentable as error:
         raise UserError(f"{file}: cannot be reduced: {error}") from error
     except Exception as error:
