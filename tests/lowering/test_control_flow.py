@@ -17,7 +17,7 @@ from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import lower
 from vgf_conformance.lowering.program import NotRepresentable, Program, Step, read_program
-from vgf_conformance.vocabulary import Profile, Stage, Verdict
+from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
 UP, DOWN = randn(3, 4).abs(), -randn(3, 4).abs()
 
@@ -120,7 +120,7 @@ def test_delegates_in_branches_are_numbered_as_they_are_called(cache: Cache) -> 
     places = [name.rpartition(".")[0] for name, _ in calls(artifact.program)]
     assert places == ["", "cond.submodule_0", "cond.submodule_0", "cond.submodule_1", ""]
     inside = [list(read_graph(delegate.tosa).operator_counts()) for delegate in artifact.delegates]
-    assert [names[-1] for names in inside] == ["RESHAPE", "TANH", "ADD", "SIGMOID", "CLAMP"]
+    assert [names[-1] for names in inside] == ["RESHAPE", "TANH", "RESHAPE", "SIGMOID", "CLAMP"]
     assert [node.operator for node in artifact.leftovers] == ["higher_order.cond", "aten.sort.default"]
     assert "control flow" in artifact.leftovers[0].reason
 
@@ -143,3 +143,26 @@ def test_a_loop_that_executorch_does_not_emit_is_the_lowerings(evaluator: Evalua
     record = evaluator.evaluate(subject(never, UP), Profile.parse("FP"), "none", "reference")
     assert (record.verdict, record.stage) == (Verdict.FAIL, Stage.LOWER)
     assert "Unsupported control flow operator: while_loop" in record.message
+
+
+def test_what_the_converter_refuses_fails_at_convert_and_runs_on_the_reference_model(
+    evaluator: Evaluator, cache: Cache
+) -> None:
+    def gated(x: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+        return torch.cond(up, lambda x: x * 2.0, lambda x: x - 1.0, (x,))
+
+    profile = Profile.parse("FP+cf")
+    for up in (torch.tensor([True]), torch.tensor([False])):
+        case = subject(gated, UP, up)
+        record = evaluator.evaluate(case, profile, "none", "reference")
+        assert (record.verdict, record.message) == (Verdict.PASS, "")
+        assert record.delegates[0].tosa_operators["COND_IF"] == 1
+        record = evaluator.evaluate(case, profile, "none", "emulation")
+        assert (record.verdict, record.stage, record.finding) == (
+            Verdict.FAIL,
+            Stage.CONVERT,
+            Finding.RAISED,
+        )
+        assert "failed to legalize operation 'tosa.cond_if'" in record.message
+    artifact = lower(request(gated, UP, up, profile=profile), cache)
+    assert (artifact.delegates[0].vgf, artifact.pte) == (b"", b"")

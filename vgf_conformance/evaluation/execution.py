@@ -87,7 +87,9 @@ def _liberties(
     if artifact.quantised is not None:
         return list(tie_errors(artifact.quantised, inputs))
     # Control flow computes nothing itself: what its branches hold is listed beside it.
-    leftovers = [node.operator for node in artifact.leftovers if not node.operator.startswith("higher_order.")]
+    leftovers = [
+        node.operator for node in artifact.leftovers if not node.operator.startswith("higher_order.")
+    ]
     if not all(map(moves_data, leftovers)):
         return [None] * len(walked)
     return [np.zeros(tuple(output.shape)) for output in walked]

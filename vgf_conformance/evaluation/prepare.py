@@ -27,7 +27,7 @@ from vgf_conformance.lowering.lower import lower
 from vgf_conformance.lowering.tensors import from_physical, to_numpy
 from vgf_conformance.results.record import Comparison, FirstWrong
 from vgf_conformance.targets.base import Target
-from vgf_conformance.vocabulary import Profile, Stage
+from vgf_conformance.vocabulary import Finding, Profile, Stage
 
 
 @dataclass
@@ -74,6 +74,8 @@ def prepare(
     )
     for call in prepared.reference.calls:
         delegate = artifact.delegates[call.delegate]
+        if call.delegate in artifact.refusals:
+            continue
         prepared.problems += check_shared_outputs(delegate, read_vgf(delegate.vgf), call.outputs.arrays)
     prepared.comparisons = [*_quantisation(subject, prepared), *_lowering(subject, prepared)]
     prepared.first_wrong = _noisy_reference(prepared, reference)
@@ -82,8 +84,11 @@ def prepare(
 
 def _static_problems(artifact: Artifact, graphs: list[TosaGraph]) -> list[Problem]:
     problems: list[Problem] = []
-    for delegate, graph in zip(artifact.delegates, graphs, strict=True):
+    for number, (delegate, graph) in enumerate(zip(artifact.delegates, graphs, strict=True)):
         problems += check_tosa(delegate, graph)
+        if refusal := artifact.refusals.get(number):
+            problems.append(Problem(Stage.CONVERT, Finding.RAISED, f"{delegate.name}: {refusal}"))
+            continue
         problems += check_vgf(delegate, graph, read_vgf(delegate.vgf))
     return problems
 

@@ -30,7 +30,7 @@ from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.lowering.artifact import Artifact, LeftoverNode, LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, innermost, whole
-from vgf_conformance.lowering.conversions import conversions
+from vgf_conformance.lowering.conversions import Conversions, conversions
 from vgf_conformance.lowering.movement import moves_data
 from vgf_conformance.lowering.program import (
     NotRepresentable,
@@ -168,15 +168,15 @@ def _lower_exported(
     with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
         specification.dump_intermediate_artifacts_to(folder)
         stage = _stage(request, Stage.LOWER, Verdict.FAIL, Path(folder))
-        with stage, rejection_reasons() as reasons, conversions() as graphs:
+        with stage, rejection_reasons() as reasons, conversions() as made:
             # With the defaults of the public API: a user who follows ExecuTorch's own first page gets
             # its check of the edge program too, and what that refuses is a finding.
             edge = to_edge_transform_and_lower(exported, partitioner=[VgfPartitioner(specification)])
             # to_executorch rewrites the edge program in place, so it is read first.
             program, lowered = read_program(edge.exported_program())
             leftovers = _leftovers(edge.exported_program(), reasons)
-            pte = edge.to_executorch().buffer
-    delegates = tuple(_delegate(module, number, edge, graphs) for number, module in enumerate(lowered))
+            pte = b"" if made.refused else edge.to_executorch().buffer
+    delegates = tuple(_delegate(module, number, edge, made) for number, module in enumerate(lowered))
     return Artifact(
         key=key,
         program=program,
@@ -188,6 +188,11 @@ def _lower_exported(
         seconds=dict(request.seconds),
         versions=versions(),
         made=_now(),
+        refusals={
+            number: _rejection(made.refused[vgf], made.graphs[vgf]).message
+            for number, vgf in enumerate(bytes(module.processed_bytes) for module in lowered)
+            if vgf in made.refused
+        },
     )
 
 
@@ -211,15 +216,15 @@ def output_scales(program: Program) -> tuple[float | None, ...]:
 
 
 def _delegate(
-    module: LoweredBackendModule, number: int, edge: EdgeProgramManager, graphs: dict[bytes, bytes]
+    module: LoweredBackendModule, number: int, edge: EdgeProgramManager, made: Conversions
 ) -> Delegate:
     vgf = bytes(module.processed_bytes)
     call = list(delegate_calls(edge.exported_program().graph_module))[number]
     original = module.original_module.graph
     return Delegate(
         name=f"delegate {number}",
-        tosa=graphs[vgf],
-        vgf=vgf,
+        tosa=made.graphs[vgf],
+        vgf=b"" if vgf in made.refused else vgf,
         inputs=tuple(port_of(node.meta["val"]) for node in call.args[1:]),
         outputs=tuple(port_of(value) for value in _as_tuple(call.meta["val"])),
         nodes=sum(node.op == "call_function" and not _is_boundary(node.target) for node in original.nodes),

@@ -77,8 +77,8 @@ class Program:
         """Run the program and return the user's outputs, flattened.
 
         ``after`` sees each step outside the delegates with its arguments and its result, and may
-        replace the result; a step inside a loop it sees each time. ``frees`` names the values that nothing reads after a step. Whatever
-        ``call`` and the operators raise passes through.
+        replace the result; a step inside a loop it sees each time. ``frees`` names the values that nothing
+        reads after a step. Whatever ``call`` and the operators raise passes through.
         """
         values: dict[str, Any] = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
         with torch.no_grad():
@@ -97,7 +97,6 @@ class Program:
                 for name in self.frees.get(index, ()):
                     values.pop(name, None)
         return list(resolve(self.outputs, values))
-
 
     @property
     def all_steps(self) -> Iterator[Step]:
