@@ -1,7 +1,7 @@
 """Control flow, and checks while a program runs: claimed in the documentation alone.
 
-Covered: a branch, a loop and an assertion, each around one addition. Not covered: control flow that
-is lowered, because the harness reads TOSA graphs of one block only.
+Covered: a branch, a loop and an assertion, each around one addition. More of them, lowered and walked, are in
+``programs/test_control_flow.py``.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from vgf_conformance.cases.inputs import normal, uniform, values
 
 BUDGET = Budget(15.0, "int8 layers in a row: what keeps less has lost a scale")
 BRANCHING_INSIDE = (("FP+cf", "none"),)
-UP, DOWN = values(True, dtype=torch.bool), values(False, dtype=torch.bool)
+UP, DOWN = values([True], dtype=torch.bool), values([False], dtype=torch.bool)
 
 
 class Gated(nn.Module):
