@@ -348,6 +348,8 @@ def started(mark: Path, *arguments: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=python_environment(),
+        # What runs in the background of a script ignores SIGINT, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (mark.exists() and mark.read_text()) and process.poll() is None:
         time.sleep(0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -267,6 +268,8 @@ def suites() -> dict[str, list[Case]]:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        # PyTorch looks there for the globals of branches of torch.cond.
+        sys.modules[spec.name] = module
         spec.loader.exec_module(module)
         found[file] = declared_cases(module, file)
     return found

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from executorch.backends.arm.quantizer import VgfQuantizer
 
 from tests.subjects import INT, Function, randn, request, subject
 from vgf_conformance.evaluation.evaluate import Evaluator
@@ -49,7 +50,12 @@ def test_an_artifact_says_what_it_was_made_with(cache: Cache) -> None:
     artifact = lower(request(torch.abs, X, profile=INT, scheme="a8w8-pc"), cache)
     assert artifact.leftovers == ()
     assert set(artifact.seconds) == {"export", "quantise", "lower"}
-    assert {"torch", "executorch", "ai-ml-sdk-model-converter", "backend sources"} <= artifact.versions.keys()
+    assert {
+        "torch",
+        "executorch",
+        "ai-ml-sdk-model-converter",
+        "files of executorch",
+    } <= artifact.versions.keys()
     (scale,) = artifact.output_scales
     assert scale == pytest.approx(float(X.abs().max()) / 255, rel=0.6)
     assert artifact.quantised is not None
@@ -192,13 +198,23 @@ def test_what_export_refuses_is_said_in_one_line() -> None:
     assert "Traceback" in found.log
 
 
-def test_a_quantizer_that_raises_fails_at_quantise() -> None:
+def test_a_quantizer_that_raises_fails_at_quantise(monkeypatch: pytest.MonkeyPatch) -> None:
+    def annotate(*_: object) -> None:
+        raise RuntimeError("no such layer")
+
+    monkeypatch.setattr(VgfQuantizer, "annotate", annotate)
+    found = failure(request(torch.abs, X, profile=INT, scheme="a8w8-pc"))
+    assert kind(found) == (Verdict.FAIL, Stage.QUANTISE, Finding.RAISED)
+    assert found.message.startswith("RuntimeError: no such layer")
+
+
+def test_a_hook_that_raises_is_bad_input() -> None:
     def configure(_: object) -> None:
         raise RuntimeError("no such layer")
 
     found = failure(request(torch.abs, X, profile=INT, scheme="a8w8-pc", configure_quantizer=configure))
-    assert kind(found) == (Verdict.FAIL, Stage.QUANTISE, Finding.RAISED)
-    assert found.message == "RuntimeError: no such layer"
+    assert kind(found) == (Verdict.ERROR, Stage.QUANTISE, Finding.INPUT)
+    assert "configure_quantizer() raises RuntimeError: no such layer" in found.message
 
 
 def raised(error: Callable[[], object]) -> BaseException:

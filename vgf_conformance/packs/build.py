@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -154,7 +155,7 @@ def _planned(files: Sequence[Path], tier: str) -> tuple[list[Planned], list[Left
     for path in files:
         root = _root(path)
         file = path.resolve().relative_to(root / _SUITES).as_posix()
-        module = _imported(path, file)
+        module = _imported(path)
         if declares_tosa_tests(module) or declares_properties(module):
             left_out.append(LeftOut(f"{_SUITES}/{file}", _NOT_LOWERED))
             continue
@@ -176,27 +177,24 @@ def _root(path: Path) -> Path:
     raise UserError(f"{path} does not lie in a folder called {_SUITES}")
 
 
-def _imported(path: Path, file: str) -> ModuleType:
-    """The suite's module, under the name that pytest gives it.
+def _imported(path: Path) -> ModuleType:
+    """The suite's module, under a name that no other file has: pytest's own are those of one project.
 
-    It is registered while it is executed only: another project's suite may be called the same.
+    It stays registered: PyTorch looks for the globals of branches of ``torch.cond`` there.
     """
-    name = ".".join([_SUITES, *Path(file).with_suffix("").parts])
+    place = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    name = f"vgf_conformance_suite_{place}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    before = sys.modules.get(name)
     sys.modules[name] = module
     try:
         with quiet():
             spec.loader.exec_module(module)
     except Exception as error:
-        raise UserError(f"{path}: importing it raises {type(error).__name__}: {_line(str(error))}") from error
-    finally:
         del sys.modules[name]
-        if before is not None:
-            sys.modules[name] = before
+        raise UserError(f"{path}: importing it raises {type(error).__name__}: {_line(str(error))}") from error
     return module
 
 
