@@ -8,12 +8,14 @@ import torch
 
 from vgf_conformance.evaluation.eager import one_thread
 from vgf_conformance.lowering.lower import Request, lower
+from vgf_conformance.lowering.versions import versions
 from vgf_conformance.quiet import quiet
 from vgf_conformance.vocabulary import Profile
 
 
 def warm_export() -> None:
-    """Export a model."""
+    """Export a model, and look at the installed files."""
+    versions()
     with quiet():
         torch.export.export(torch.nn.ReLU(), (torch.ones(1),))
 
