@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from tests.attribution.chains import CHAINS, Chain, Device
+from tests.comparison.build import GraphBuilder
 from vgf_conformance.attribution.cut import as_delegate, pieces
 from vgf_conformance.attribution.noisy import (
     Closer,
@@ -19,7 +22,8 @@ from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.results.record import Comparison
-from vgf_conformance.targets.base import Outputs, Target, TargetFailure
+from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
+from vgf_conformance.targets.sentinel import SENTINELS, filled
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: The piece that is off: the wide operator of the first branch.
@@ -140,3 +144,37 @@ def test_a_visible_run_that_fails_leaves_it_failed(outcome: Outputs | TargetFail
     assert (comparison.passed, comparison.finding) == (False, Finding.NOISY)
     assert why in comparison.message
     assert closer.first_wrong is None
+
+
+def test_what_the_converter_folds_is_not_the_devices_to_write() -> None:
+    """A product with zero, which no shader writes."""
+    build = GraphBuilder()
+    x = build.input("x", [2, 16], "float32")
+    zero = build.constant(np.zeros([2, 16], np.float32), "float32")
+    shift = build.constant(np.zeros(1, np.int8), "int8")
+    nothing = build.operator("MUL", [x, zero, shift], [2, 16], "float32")
+    wave = build.operator("SIN", [x], [2, 16], "float32")
+    graph = read_graph(build.finish(build.operator("ADD", [wave, nothing], [2, 16], "float32")))
+    inputs = [CHAINS[0].input]
+    call_of = as_delegate(graph, {"x": inputs[0]})
+
+    class Folding(Device):
+        def run(self, index: int, inputs: Sequence[Array]) -> Outputs:
+            outputs = super().run(index, inputs)
+            if len(outputs.arrays) > 1:  # all is visible
+                outputs.arrays[0] = filled((2, 16), np.dtype(np.float32), SENTINELS[0])
+                outputs.unwritten[0] = outputs.arrays[0].size
+            return outputs
+
+    for share, conforms in ((0.9, True), (1.25, False)):
+        device = Folding("SIN", share)
+        device.load([call_of])
+        outputs = device.run(0, inputs).arrays
+        noisy = Comparison(
+            "vulkan/reference", Stage.RUN, 0, False, "", None, 9.0, "cut", finding=Finding.NOISY
+        )
+        call = JudgedCall(call_of, graph, inputs, outputs, [noisy])
+        closer = look_closer(device, [call_of], [call], shown)
+        assert noisy.passed is conforms
+        assert (closer.first_wrong is None) is conforms
+        assert "SIN (number" in noisy.message

@@ -12,7 +12,7 @@ The right results are exact arithmetic's, rounded: the reference model need not 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,8 @@ from vgf_conformance.comparison.propagation import NotCovered, evaluate, exactly
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, TosaTensor, storage
 from vgf_conformance.results.record import Comparison, FirstWrong, OutputDigest
-from vgf_conformance.targets.base import Array, Target, TargetFailure
+from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
+from vgf_conformance.targets.sentinel import SENTINELS
 from vgf_conformance.vocabulary import Finding, Stage
 
 #: Of how many operators, the noisiest by themselves, it is asked what they add to an output's noise.
@@ -119,7 +120,7 @@ def look_closer(
         call = calls[number]
         try:
             outputs = target.run(len(loaded) + number, call.inputs)
-            for _, fault in outputs.faults():
+            for _, fault in _without(outputs, _untouched(outputs.arrays)).faults():
                 raise Unseen(fault)
         except (TargetFailure, Unseen) as failure:
             _unsettled(call, f"with all intermediate results visible: {failure}")
@@ -130,14 +131,35 @@ def look_closer(
     return Closer(found, first_wrong)
 
 
-def settle(call: JudgedCall, intermediate: Sequence[Array]) -> FirstWrong | None:
+def _untouched(arrays: Sequence[Array]) -> frozenset[int]:
+    """Those of which every byte is the sentinel: what the converter folded, no shader computes or writes.
+
+    Products with zero are such. The arrays alone tell, so that whoever has them comes to the same.
+    """
+    return frozenset(
+        number
+        for number, array in enumerate(arrays)
+        if array.size and not set(array.tobytes()) - {SENTINELS[0]}
+    )
+
+
+def _without(outputs: Outputs, untouched: Container[int]) -> Outputs:
+    """``outputs`` with nothing said of those that are ``untouched``."""
+    unwritten = {number: count for number, count in outputs.unwritten.items() if number not in untouched}
+    return Outputs(
+        outputs.arrays, unwritten, [item for item in outputs.unrepeatable if item not in untouched]
+    )
+
+
+def settle(call: JudgedCall, intermediate: Sequence[Array], folded: Container[int] = ()) -> FirstWrong | None:
     """Settle the comparisons of a call that is only noisy by its visible graph's outputs.
 
+    Where one was not written at all, the right result takes its place: that is a chain that conforms, too.
     Gives the operator that is outside of its own bound, which makes them failures.
     """
     graph = call.graph
     try:
-        seen = _seen(call, intermediate)
+        seen = _filled(graph, _seen(call, intermediate))
         wrong = outside(graph, seen)
     except Unseen as error:
         _unsettled(call, str(error))
@@ -247,13 +269,25 @@ def _finite(array: Array) -> Array:
     return finite
 
 
+def _filled(graph: TosaGraph, seen: dict[str, Array]) -> dict[str, Array]:
+    """``seen`` with the right results, for what was fed to them, where there are none; raises NotCovered."""
+    for piece in pieces(graph):
+        if not seen.keys() >= set(piece.writes):
+            part = alone(graph, piece)
+            right = propagate(part, [seen[name] for name in part.inputs])
+            seen = {**dict(zip(part.outputs, map(_rounded, right), strict=True)), **seen}
+    return seen
+
+
 def _seen(call: JudgedCall, intermediate: Sequence[Array]) -> dict[str, Array]:
     """Every tensor that can be seen, by name, the outputs as the first run gave them."""
     graph = call.graph
     names = visible(graph, pieces(graph)).outputs
     if len(names) != len(intermediate):
         raise Unseen(f"{len(intermediate)} intermediate results, should be {len(names)}")
-    given = dict(zip((*names, *graph.outputs), (*intermediate, *call.outputs), strict=True))
+    untouched = _untouched(intermediate)
+    made = {name: intermediate[number] for number, name in enumerate(names) if number not in untouched}
+    given = {**made, **dict(zip(graph.outputs, call.outputs, strict=True))}
     seen = {name: _as_declared(array, graph.tensors[name]) for name, array in given.items()}
     for name, array in seen.items():
         declared = storage(graph.tensors[name].dtype)
