@@ -12,8 +12,8 @@ The right results are exact arithmetic's, rounded: the reference model need not 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from vgf_conformance.comparison.propagation import NotCovered, evaluate, exactly
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, TosaTensor, storage
 from vgf_conformance.results.record import Comparison, FirstWrong, OutputDigest
-from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
-from vgf_conformance.targets.sentinel import SENTINELS
+from vgf_conformance.targets.base import Array, Target, TargetFailure
 from vgf_conformance.vocabulary import Finding, Stage
 
 #: Of how many operators, the noisiest by themselves, it is asked what they add to an output's noise.
@@ -78,11 +77,11 @@ def only_noisy(comparisons: Sequence[Comparison]) -> bool:
 
 
 def with_all_visible(delegate: Delegate, graph: TosaGraph, convert: Convert) -> Delegate:
-    """``delegate``, whose graph is ``graph``, with every intermediate result an output.
+    """``delegate``, whose graph is ``graph``, with every intermediate result an output that can be one.
 
     Raises ValueError where that cannot be written, and whatever ``convert`` raises.
     """
-    shown = visible(graph, pieces(graph))
+    shown = _shown(graph)
     nothing = np.zeros(())
     shapes = {
         name: np.broadcast_to(nothing, port.shape)
@@ -120,7 +119,7 @@ def look_closer(
         call = calls[number]
         try:
             outputs = target.run(len(loaded) + number, call.inputs)
-            for _, fault in _without(outputs, _untouched(outputs.arrays)).faults():
+            for _, fault in outputs.faults():
                 raise Unseen(fault)
         except (TargetFailure, Unseen) as failure:
             _unsettled(call, f"with all intermediate results visible: {failure}")
@@ -131,30 +130,29 @@ def look_closer(
     return Closer(found, first_wrong)
 
 
-def _untouched(arrays: Sequence[Array]) -> frozenset[int]:
-    """Those of which every byte is the sentinel: what the converter folded, no shader computes or writes.
+def _shown(graph: TosaGraph) -> TosaGraph:
+    """``graph`` with its intermediate results as outputs, but for products with zero.
 
-    Products with zero are such. The arrays alone tell, so that whoever has them comes to the same.
+    The converter folds those to constants; as outputs nothing writes them, and what reads them reads that.
     """
-    return frozenset(
-        number
-        for number, array in enumerate(arrays)
-        if array.size and not set(array.tobytes()) - {SENTINELS[0]}
-    )
-
-
-def _without(outputs: Outputs, untouched: Container[int]) -> Outputs:
-    """``outputs`` with nothing said of those that are ``untouched``."""
-    unwritten = {number: count for number, count in outputs.unwritten.items() if number not in untouched}
-    return Outputs(
-        outputs.arrays, unwritten, [item for item in outputs.unrepeatable if item not in untouched]
-    )
+    zeros = {
+        name
+        for name, tensor in graph.tensors.items()
+        if tensor.data is not None and tensor.dtype in FORMATS and not tensor.data.any()
+    }
+    products = {
+        name
+        for operator in graph.operators
+        if operator.name == "MUL" and not zeros.isdisjoint(operator.inputs)
+        for name in operator.outputs
+    }
+    whole = visible(graph, pieces(graph))
+    return replace(whole, outputs=tuple(name for name in whole.outputs if name not in products))
 
 
 def settle(call: JudgedCall, intermediate: Sequence[Array], folded: Container[int] = ()) -> FirstWrong | None:
     """Settle the comparisons of a call that is only noisy by its visible graph's outputs.
 
-    Where one was not written at all, the right result takes its place: that is a chain that conforms, too.
     Gives the operator that is outside of its own bound, which makes them failures.
     """
     graph = call.graph
@@ -233,7 +231,8 @@ def loudest(graph: TosaGraph, seen: Mapping[str, Array], output: str) -> int | N
             }
             inputs = [seen[name] for name in graph.inputs]
             changed = evaluate(graph, inputs, given=given)[output].value
-            return _power(_finite(changed - exact[output].value))
+            with np.errstate(invalid="ignore"):
+                return _power(_finite(changed - exact[output].value))
 
         asked.sort(key=added, reverse=True)
     return asked[0][0].operators[-1] if asked else None
@@ -282,12 +281,10 @@ def _filled(graph: TosaGraph, seen: dict[str, Array]) -> dict[str, Array]:
 def _seen(call: JudgedCall, intermediate: Sequence[Array]) -> dict[str, Array]:
     """Every tensor that can be seen, by name, the outputs as the first run gave them."""
     graph = call.graph
-    names = visible(graph, pieces(graph)).outputs
+    names = _shown(graph).outputs
     if len(names) != len(intermediate):
         raise Unseen(f"{len(intermediate)} intermediate results, should be {len(names)}")
-    untouched = _untouched(intermediate)
-    made = {name: intermediate[number] for number, name in enumerate(names) if number not in untouched}
-    given = {**made, **dict(zip(graph.outputs, call.outputs, strict=True))}
+    given = dict(zip((*names, *graph.outputs), (*intermediate, *call.outputs), strict=True))
     seen = {name: _as_declared(array, graph.tensors[name]) for name, array in given.items()}
     for name, array in seen.items():
         declared = storage(graph.tensors[name].dtype)
