@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.attribution.chains import CHAINS, Chain, Device
+from tests.comparison.build import GraphBuilder
 from vgf_conformance.attribution.cut import as_delegate, pieces
 from vgf_conformance.attribution.noisy import (
     Closer,
@@ -140,3 +141,30 @@ def test_a_visible_run_that_fails_leaves_it_failed(outcome: Outputs | TargetFail
     assert (comparison.passed, comparison.finding) == (False, Finding.NOISY)
     assert why in comparison.message
     assert closer.first_wrong is None
+
+
+def test_a_product_with_zero_need_not_be_visible() -> None:
+    """The converter folds it, and nothing writes it where it is an output."""
+    build = GraphBuilder()
+    x = build.input("x", [2, 16], "float32")
+    zero = build.constant(np.zeros([2, 16], np.float32), "float32")
+    shift = build.constant(np.zeros(1, np.int8), "int8")
+    nothing = build.operator("MUL", [x, zero, shift], [2, 16], "float32")
+    wave = build.operator("SIN", [x], [2, 16], "float32")
+    graph = read_graph(build.finish(build.operator("ADD", [wave, nothing], [2, 16], "float32")))
+    inputs = [CHAINS[0].input]
+    call_of = as_delegate(graph, {"x": inputs[0]})
+
+    for share, conforms in ((0.9, True), (1.25, False)):
+        device = Device("SIN", share)
+        device.load([call_of])
+        outputs = device.run(0, inputs).arrays
+        noisy = Comparison(
+            "vulkan/reference", Stage.RUN, 0, False, "", None, 9.0, "cut", finding=Finding.NOISY
+        )
+        call = JudgedCall(call_of, graph, inputs, outputs, [noisy])
+        closer = look_closer(device, [call_of], [call], shown)
+        assert noisy.passed is conforms
+        assert [len(names) for names in closer.visible] == [2]
+        assert (closer.first_wrong is None) is conforms
+        assert "SIN (number" in noisy.message

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -77,11 +77,11 @@ def only_noisy(comparisons: Sequence[Comparison]) -> bool:
 
 
 def with_all_visible(delegate: Delegate, graph: TosaGraph, convert: Convert) -> Delegate:
-    """``delegate``, whose graph is ``graph``, with every intermediate result an output.
+    """``delegate``, whose graph is ``graph``, with every intermediate result an output that can be one.
 
     Raises ValueError where that cannot be written, and whatever ``convert`` raises.
     """
-    shown = visible(graph, pieces(graph))
+    shown = _shown(graph)
     nothing = np.zeros(())
     shapes = {
         name: np.broadcast_to(nothing, port.shape)
@@ -130,14 +130,34 @@ def look_closer(
     return Closer(found, first_wrong)
 
 
-def settle(call: JudgedCall, intermediate: Sequence[Array]) -> FirstWrong | None:
+def _shown(graph: TosaGraph) -> TosaGraph:
+    """``graph`` with its intermediate results as outputs, but for products with zero.
+
+    The converter folds those to constants; as outputs nothing writes them, and what reads them reads that.
+    """
+    zeros = {
+        name
+        for name, tensor in graph.tensors.items()
+        if tensor.data is not None and tensor.dtype in FORMATS and not tensor.data.any()
+    }
+    products = {
+        name
+        for operator in graph.operators
+        if operator.name == "MUL" and not zeros.isdisjoint(operator.inputs)
+        for name in operator.outputs
+    }
+    whole = visible(graph, pieces(graph))
+    return replace(whole, outputs=tuple(name for name in whole.outputs if name not in products))
+
+
+def settle(call: JudgedCall, intermediate: Sequence[Array], folded: Container[int] = ()) -> FirstWrong | None:
     """Settle the comparisons of a call that is only noisy by its visible graph's outputs.
 
     Gives the operator that is outside of its own bound, which makes them failures.
     """
     graph = call.graph
     try:
-        seen = _seen(call, intermediate)
+        seen = _filled(graph, _seen(call, intermediate))
         wrong = outside(graph, seen)
     except Unseen as error:
         _unsettled(call, str(error))
@@ -211,7 +231,8 @@ def loudest(graph: TosaGraph, seen: Mapping[str, Array], output: str) -> int | N
             }
             inputs = [seen[name] for name in graph.inputs]
             changed = evaluate(graph, inputs, given=given)[output].value
-            return _power(_finite(changed - exact[output].value))
+            with np.errstate(invalid="ignore"):
+                return _power(_finite(changed - exact[output].value))
 
         asked.sort(key=added, reverse=True)
     return asked[0][0].operators[-1] if asked else None
@@ -247,10 +268,20 @@ def _finite(array: Array) -> Array:
     return finite
 
 
+def _filled(graph: TosaGraph, seen: dict[str, Array]) -> dict[str, Array]:
+    """``seen`` with the right results, for what was fed to them, where there are none; raises NotCovered."""
+    for piece in pieces(graph):
+        if not seen.keys() >= set(piece.writes):
+            part = alone(graph, piece)
+            right = propagate(part, [seen[name] for name in part.inputs])
+            seen = {**dict(zip(part.outputs, map(_rounded, right), strict=True)), **seen}
+    return seen
+
+
 def _seen(call: JudgedCall, intermediate: Sequence[Array]) -> dict[str, Array]:
     """Every tensor that can be seen, by name, the outputs as the first run gave them."""
     graph = call.graph
-    names = visible(graph, pieces(graph)).outputs
+    names = _shown(graph).outputs
     if len(names) != len(intermediate):
         raise Unseen(f"{len(intermediate)} intermediate results, should be {len(names)}")
     given = dict(zip((*names, *graph.outputs), (*intermediate, *call.outputs), strict=True))
