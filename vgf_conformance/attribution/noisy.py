@@ -12,7 +12,7 @@ The right results are exact arithmetic's, rounded: the reference model need not 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
