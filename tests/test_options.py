@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vgf_conformance import cli
+from vgf_conformance import cli, plugin
 from vgf_conformance.options import seconds, seed, some_path, some_text
 from vgf_conformance.terminal import visible
 
@@ -133,3 +133,13 @@ def test_what_nobody_put_into_words(
     monkeypatch.setattr(cli, "_doctor", fails)
     assert cli.main(["doctor"]) == 2
     assert capsys.readouterr().err == f"vgf-conformance: {message}\n"
+
+
+@pytest.mark.parametrize(
+    "option", ["--seed=18446744073709551616", "--driver=", "--shard=", "--time-limit=nan"]
+)
+def test_pytest_refuses_the_same(option: str) -> None:
+    parser = pytest.Parser(_ispytest=True)
+    plugin.pytest_addoption(parser)
+    with pytest.raises(pytest.UsageError, match=f"argument {option.partition('=')[0]}: "):
+        parser.parse([option])
