@@ -6,8 +6,13 @@ import importlib.metadata
 import subprocess
 from pathlib import Path
 
+import torch
+
+from tests.subjects import INT, randn, request
 from vgf_conformance.formats import tosa_schema
-from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, TosaTensor
+from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, TosaTensor, read_graph
+from vgf_conformance.lowering.cache import Cache
+from vgf_conformance.lowering.lower import lower
 
 TENSORS = {
     name: TosaTensor(name, (2,), dtype)
@@ -72,3 +77,13 @@ def test_the_schema_is_what_flatc_makes_of_tosa_tools(tmp_path: Path) -> None:
     )
     generated = (tmp_path / "tosa_generated.py").read_text()
     assert Path(tosa_schema.__file__).read_text() == generated
+
+
+def test_a_constant_with_more_bytes_than_its_shape_needs(cache: Cache) -> None:
+    """ExecuTorch writes a zero point for each of 16 channels into a constant of one number."""
+    layer = torch.nn.Conv2d(3, 16, 3)
+    (delegate,) = lower(request(layer, randn(1, 3, 8, 8), profile=INT, scheme="a8w8-pc"), cache).delegates
+    read = read_graph(delegate.tosa)
+    (points,) = (tensor for name, tensor in read.tensors.items() if name.endswith("_weight_zp"))
+    assert points.data is not None
+    assert points.data.tolist() == [0]

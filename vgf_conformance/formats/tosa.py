@@ -136,7 +136,7 @@ class TosaGraph:
 def read_graph(data: bytes) -> TosaGraph:
     """Read a TOSA flatbuffer.
 
-    What the graph says holds together as far as its form goes: names are declared once, constants have the
+    What the graph says holds together as far as its form goes: names are declared once, constants have all the
     bytes of their shape, operators have their own attributes. What the operators make of it is looked at by
     ``tosa_rules``. Raises Malformed ("not a TOSA flatbuffer: ...") on corrupt data, and where a region has
     several blocks: the backend emits one in each, and only such graphs are read.
@@ -291,11 +291,14 @@ def _require_regions(main: TosaGraph, regions: Mapping[str, TosaGraph]) -> None:
 
 
 def _constant(name: str, data: bytes, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """The content of a tensor; raises Malformed where the bytes are not those of its shape."""
+    """The content of a tensor; raises Malformed where there are fewer bytes than its shape needs.
+
+    More are passed over: the serializer pads, and ExecuTorch writes a zero point for each channel of a
+    weight into a constant of one number.
+    """
     count = math.prod(shape)
     wanted = {"int4": (count + 1) // 2, "int48": 6 * count}.get(dtype, count * storage(dtype).itemsize)
-    # Rank 0 of a shape has one number, which nobody uses; the serializer may fill up to eight bytes.
-    if min(shape, default=0) < 0 or not wanted <= len(data) < wanted + 8 + 8 * (count == 0):
+    if min(shape, default=0) < 0 or len(data) < wanted:
         raise Malformed(f"the constant {name!r} of {dtype} {list(shape)} has {len(data)} bytes")
     return _decode(data, dtype, shape)
 
