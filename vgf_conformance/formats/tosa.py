@@ -136,10 +136,10 @@ class TosaGraph:
 def read_graph(data: bytes) -> TosaGraph:
     """Read a TOSA flatbuffer.
 
-    What the graph says holds together as far as its form goes: names are declared once, constants have all the
-    bytes of their shape, operators have their own attributes. What the operators make of it is looked at by
-    ``tosa_rules``. Raises Malformed ("not a TOSA flatbuffer: ...") on corrupt data, and where a region has
-    several blocks: the backend emits one in each, and only such graphs are read.
+    What the graph says holds together as far as its form goes: names are declared once, constants have all
+    the bytes of their shape, operators have their own attributes. What the operators make of it is looked
+    at by ``tosa_rules``. Raises Malformed ("not a TOSA flatbuffer: ...") on corrupt data, and where a region
+    has several blocks: the backend emits one in each, and only such graphs are read.
     """
     if data[4:8] != b"TOSA":
         raise Malformed(f"not a TOSA flatbuffer: file identifier is {data[4:8]!r}")
