@@ -28,6 +28,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VK_DRIVER_FILES", str(vulkan.choose_driver("lavapipe").manifest))
     monkeypatch.setattr(doctor, "_check_import", lambda: Check("lowering stack", True, "not tried"))
     monkeypatch.setattr(doctor, "_check_runtime", lambda: Check("ExecuTorch runtime", True, "not tried"))
+    # Lowering in this process names its converter there.
+    monkeypatch.delenv("MODEL_CONVERTER_PATH", raising=False)
 
 
 def named(checks: tuple[Check, ...], subject: str) -> Check:
