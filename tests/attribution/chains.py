@@ -70,7 +70,7 @@ class Device:
     """Exact arithmetic, rounded, but for one piece of its graphs: off by ``share`` of that one's bound.
 
     ``piece`` is its number, or the name of the operator, whose first one is meant. ``hidden``: not where
-    intermediate results are visible.
+    intermediate results are visible. ``flushes``: subnormal results of float32 become zero.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class Device:
         share: float,
         *,
         hidden: bool = False,
+        flushes: bool = False,
         name: str = "vulkan",
         driver: str = "",
     ) -> None:
@@ -87,6 +88,7 @@ class Device:
         self._piece = piece
         self._share = share
         self._hidden = hidden
+        self._flushes = flushes
         self._delegates: Sequence[Delegate] = ()
         self.ran: list[int] = []
 
@@ -106,6 +108,8 @@ class Device:
             for name, item in zip(part.outputs, exact, strict=True):
                 off = number == wanted and not (shown and self._hidden)
                 value = item.value + self._share * item.error if off else item.value
+                if self._flushes and item.dtype == "float32":
+                    value = np.where(np.abs(value) < np.finfo(np.float32).tiny, 0.0, value)
                 seen[name] = value.astype(storage(item.dtype))
         return Outputs([np.array(seen[name]) for name in graph.outputs])
 

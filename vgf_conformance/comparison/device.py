@@ -49,8 +49,8 @@ def judge_device(
 
     All arrays are in the graph's order and in memory layout, as the graph declares them.
     Returns one comparison for each output that the graph or the device has; a failure of
-    one leaves the others judged. What fails by this harness's own limit to noise alone has the
-    finding NOISY: whether that conforms, the operators tell (``attribution.noisy``). ``precise`` is
+    one leaves the others judged. Floating-point results of several operators that fail have the finding
+    NOISY: whether the device conforms, the operators tell (``attribution.noisy``). ``precise`` is
     asked for the outputs in fp64 where the graph is too large for a bound, or not known here; it gives
     None where it cannot say. Raises ValueError where ``inputs`` or ``reference`` do not fit the graph:
     the harness's own fault, not the device's.
@@ -73,7 +73,7 @@ def judge_device(
             headroom=opinion.headroom,
             delegate=delegate,
             message=opinion.message and f"output {index}{opinion.message}",
-            finding=Finding.NOISY if opinion.noisy else None,
+            finding=Finding.NOISY if judge.is_for_operators(opinion, index) else None,
         )
         if opinion.measured:
             tensor = graph.tensors[graph.outputs[index]]
@@ -93,7 +93,6 @@ class _Opinion:
     message: str = ""
     measured: bool = True
     wrong: int | None = None
-    noisy: bool = False
 
 
 def _misfit(
@@ -137,6 +136,15 @@ class _Judge:
     def exact(self) -> Sequence[Array] | None:
         """All outputs in fp64, asked for once: they may take a run of the reference model's program."""
         return self._precise()
+
+    def is_for_operators(self, opinion: _Opinion, index: int) -> bool:
+        """Whether an output fails as a chain of conforming operators can."""
+        return (
+            not opinion.passed
+            and opinion.measured
+            and self.single is None
+            and self.graph.tensors[self.graph.outputs[index]].dtype in bounds.FORMATS
+        )
 
     def opinion(self, index: int, actual: Array, reference: Array) -> _Opinion:
         tensor = self.graph.tensors[self.graph.outputs[index]]
@@ -185,7 +193,7 @@ class _Judge:
             if noise > 1:
                 text = f": within the bound, but {noise:.3g} times the noise that the reference's allows"
                 text += _worst(actual != reference, actual, reference)
-                return _Opinion(False, rule, noise, text, noisy=True)
+                return _Opinion(False, rule, noise, text)
             used = max(used, noise)
         terms = dot_product_terms(self.graph, self._bounded_all()) if inside.all() else None
         if terms is None:
@@ -246,7 +254,7 @@ def _by_signal(
     if used <= 1:
         return _Opinion(True, rule, used)
     text = f": SQNR {got:.4g} dB" + _worst(actual != reference, actual, reference)
-    return _Opinion(False, rule, used, text, noisy=True)
+    return _Opinion(False, rule, used, text)
 
 
 def _by_distance(rule: str, exact: Bounded, actual: Array, reference: Array) -> _Opinion:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from vgf_conformance.attribution.noisy import JudgedCall, look_closer, only_noisy, with_all_visible
+from vgf_conformance.attribution.noisy import (
+    JudgedCall,
+    correctly_rounded,
+    look_closer,
+    only_noisy,
+    with_all_visible,
+)
 from vgf_conformance.comparison.lowering import MANY_OPERATORS, Expected, judge_output, outputs_count
 from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
@@ -187,10 +194,8 @@ def _judged(
         return [wrong]
     precise = None if prepared.quantised is not None else run_eager_fp64(subject.module, subject.inputs)
     values = native if precise is None else tensors(precise)
-    exact: list[np.ndarray[Any, Any] | None] = [None] * len(native)
     if errors is None:
         errors = _allowed_errors(prepared, has_precise=precise is not None)
-        exact = _exact_results(prepared)
     comparisons = []
     for number, (output, right) in enumerate(zip(outputs, native, strict=True)):
         error = errors[number]
@@ -202,7 +207,7 @@ def _judged(
             lsb=prepared.artifact.output_scales[number],
             quantised=prepared.quantised is not None,
             allowance=subject.lsb if prepared.quantised is not None else None,
-            exact=exact[number],
+            rounded=functools.partial(_correctly_rounded, prepared, number),
         )
         comparisons.append(judge_output(number, to_numpy(output), expected))
         if prepared.quantised is not None:
@@ -253,26 +258,26 @@ def _propagated_errors(prepared: Prepared) -> list[np.ndarray[Any, Any] | None]:
     return output_errors(artifact.program, artifact.delegates, errors)
 
 
-def _exact_results(prepared: Prepared) -> list[np.ndarray[Any, Any] | None]:
-    """What the graph gives at each user output in exact arithmetic, where it is one graph and known here."""
+def _correctly_rounded(prepared: Prepared, number: int) -> np.ndarray[Any, Any] | None:
+    """User output ``number`` where each operator rounds correctly; None unless of one graph, known here."""
     artifact = prepared.artifact
-    none: list[np.ndarray[Any, Any] | None] = [None] * len(artifact.program.outputs)
     if artifact.quantised is not None or len(prepared.reference.calls) != 1 or len(artifact.delegates) != 1:
-        return none
+        return None
     (call,) = prepared.reference.calls
-    if _operators(prepared.graphs[call.delegate]) > MANY_OPERATORS:
-        return none
+    graph = prepared.graphs[call.delegate]
+    if _operators(graph) > MANY_OPERATORS:
+        return None
     try:
-        bounded = propagate(prepared.graphs[call.delegate], call.inputs)
+        outputs = correctly_rounded(graph, call.inputs)
     except NotCovered:
-        return none
+        return None
     values = [
-        from_physical(item.value.reshape(sized(port.physical_shape, output.shape)), port)
-        for item, output, port in zip(
-            bounded, call.outputs.arrays, artifact.delegates[call.delegate].outputs, strict=True
+        from_physical(output.astype(np.float64).reshape(sized(port.physical_shape, seen.shape)), port)
+        for output, seen, port in zip(
+            outputs, call.outputs.arrays, artifact.delegates[call.delegate].outputs, strict=True
         )
     ]
-    return output_errors(artifact.program, artifact.delegates, {call.delegate: values})
+    return output_errors(artifact.program, artifact.delegates, {call.delegate: values})[number]
 
 
 def _operators(graph: TosaGraph) -> int:
