@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from vgf_conformance import __version__, files
 from vgf_conformance.launch import leave_working_directory
-from vgf_conformance.options import Parser, seconds, seed, some_path, some_text
+from vgf_conformance.options import Parser, decibels, seconds, seed, some_path, some_text
 from vgf_conformance.quiet import quiet
 from vgf_conformance.targets.runtime_choice import INSTALLED, RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
@@ -139,7 +139,7 @@ def _add_check(commands: _Commands) -> None:
         description="Lowers the models of FILE... through the VGF backend, runs them and compares every "
         "stage with eager PyTorch. Exit status: 0 pass, 1 fail, 2 bad input.",
         epilog="A model file defines model() -> nn.Module and inputs() -> tuple; optionally profiles, "
-        "scheme, calibration(), samples(), dynamic_shapes(), configure_quantizer(quantizer).",
+        "scheme, calibration(), samples(), dynamic_shapes(), configure_quantizer(quantizer), budget, task().",
     )
     check.add_argument("files", nargs="+", type=some_text, metavar="FILE.py")
     check.add_argument(
@@ -168,6 +168,13 @@ def _add_check(commands: _Commands) -> None:
     _add_runtime(check)
     _add_timeout(check)
     _add_no_cache(check)
+    check.add_argument(
+        "--min-sqnr",
+        type=decibels,
+        metavar="DB",
+        help="fail where an output keeps less than DB decibels against eager (default: the file's budget, "
+        "or none)",
+    )
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
 
@@ -522,7 +529,7 @@ def _check(parsed: argparse.Namespace) -> int:
     from vgf_conformance.evaluation.check import Selection, check_files
     from vgf_conformance.report.check import print_json, print_tables
 
-    selection = Selection(profiles, schemes, targets, parsed.seed)
+    selection = Selection(profiles, schemes, targets, parsed.seed, parsed.min_sqnr)
     with _models(targets, _driver_choice(parsed), parsed.timeout, runtime) as (server, opened):
         found = check_files(parsed.files, selection, opened, server)
         records = print_json(found) if parsed.json else print_tables(found)

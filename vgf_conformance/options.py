@@ -6,6 +6,7 @@ The readers raise argparse.ArgumentTypeError: one message, and exit status 2 (py
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
@@ -55,6 +56,17 @@ def seed(value: str) -> int:
         raise ArgumentTypeError(
             f"{one_line(value, 60)} is not a seed: give a number from {lowest} to {highest}"
         )
+    return number
+
+
+def decibels(value: str) -> float:
+    """A signal-to-noise ratio."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ArgumentTypeError(f"{one_line(ascii(value), 60)} is not a number of decibels, such as 20")
     return number
 
 

@@ -55,6 +55,14 @@ class Finding(str, enum.Enum):
     NOISY = "noisy"
 
 
+class Grade(str, enum.Enum):
+    """How useful the outputs are beside eager's, whatever the verdict: limits in ``evaluation.accuracy``."""
+
+    GOOD = "good"
+    DEGRADED = "degraded"
+    UNUSABLE = "unusable"
+
+
 #: Quantisation schemes that the harness can apply, with what each means.
 SCHEMES: dict[str, str] = {
     "none": "not quantised",

@@ -3,13 +3,15 @@
 The contract: ``model()`` returns an ``nn.Module`` and ``inputs()`` a tuple of example inputs.
 Optional: ``profiles`` (list of profiles), ``scheme`` (``"none"`` for integer programs in an INT
 profile), ``calibration()`` (list of input tuples), ``samples()`` (further input tuples to run),
-``dynamic_shapes()`` (as torch.export takes it), ``configure_quantizer(quantizer)``.
+``dynamic_shapes()`` (as torch.export takes it), ``configure_quantizer(quantizer)``, ``budget`` (the SQNR
+that the outputs must keep against eager, in dB), ``task()`` (a ``vgf_conformance.cases.task.Task``).
 """
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
+import math
 import random
 import re
 import sys
@@ -28,6 +30,7 @@ from torch.utils import _pytree as pytree
 
 from vgf_conformance.cases.case import Inputs
 from vgf_conformance.cases.modelfile import read_model_file
+from vgf_conformance.cases.task import Task
 from vgf_conformance.terminal import one_line
 from vgf_conformance.vocabulary import SCHEMES, Profile, UserError, known_scheme
 
@@ -35,7 +38,7 @@ DEFAULT_PROFILES = ("FP", "INT", "FP+INT")
 #: Scheme where a file names none: quantised profiles are tried quantised.
 QUANTISED = "a8w8-pc"
 
-_FUNCTIONS = ("calibration", "samples", "dynamic_shapes")
+_FUNCTIONS = ("calibration", "samples", "dynamic_shapes", "task")
 _SHAPES = (dict, list, tuple, ShapesCollection, AdditionalInputs)
 
 
@@ -51,6 +54,8 @@ class UserModel:
     calibration: list[Inputs]
     dynamic_shapes: Any
     configure_quantizer: Callable[[Any], None] | None
+    budget: float | None = None
+    task: Task | None = None
     notes: tuple[str, ...] = ()
 
     def schemes(self, profile: Profile) -> tuple[str, ...]:
@@ -83,6 +88,8 @@ def load_user_model(file: str, seed: int) -> UserModel:
         calibration=calibration or [example],
         dynamic_shapes=shapes,
         configure_quantizer=contract.configure_quantizer(),
+        budget=contract.budget(),
+        task=contract.task(),
         notes=contract.notes,
     )
 
@@ -248,6 +255,29 @@ class _Contract:
                 f"configure_quantizer does not take one quantizer ({error}): {advice}"
             ) from error
         return function
+
+    def budget(self) -> float | None:
+        """The decibels that the file asks for, if any."""
+        value = self._names.get("budget")
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise self._wrong(f"budget is {_value(value)}, not a number of decibels such as 20")
+        return float(value)
+
+    def task(self) -> Task | None:
+        """What the file says that the model is for, if anything."""
+        if "task" not in self._names:
+            return None
+        task = self.call("task")
+        if not isinstance(task, Task):
+            raise self._wrong(f"task() returned {_kind(task)}, not a vgf_conformance.cases.task.Task")
+        drop = task.drop
+        if isinstance(drop, bool) or not isinstance(drop, (int, float)) or not 0 <= drop < math.inf:
+            raise self._wrong(
+                f"task(): drop is {_value(drop)}; give how far the mean score may fall, 0 or more"
+            )
+        return task
 
     def _require_function(self, name: str) -> None:
         value = self._names[name]

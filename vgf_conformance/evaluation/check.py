@@ -16,12 +16,16 @@ _CHECK = "vgf_conformance.evaluation.userfiles:check_file"
 
 @dataclass(frozen=True)
 class Selection:
-    """What the user asked for on the command line; empty means the file's own, or all."""
+    """What the user asked for on the command line; empty means the file's own, or all.
+
+    ``min_sqnr``, in decibels, replaces the file's own.
+    """
 
     profiles: tuple[Profile, ...]
     schemes: tuple[str, ...]
     targets: tuple[str, ...]
     seed: int
+    min_sqnr: float | None = None
 
 
 def check_files(

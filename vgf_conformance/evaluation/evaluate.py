@@ -22,6 +22,7 @@ from vgf_conformance.attribution.noisy import (
 from vgf_conformance.cases.dtypes import computed_dtypes
 from vgf_conformance.comparison.device import judge_device
 from vgf_conformance.comparison.digests import digests
+from vgf_conformance.evaluation.accuracy import accuracy, budget_faults
 from vgf_conformance.evaluation.attribute import Attributor
 from vgf_conformance.evaluation.eager import EagerFailure, NotRepeatable, one_thread
 from vgf_conformance.evaluation.execution import execute_program, judge_execution
@@ -121,7 +122,8 @@ class Evaluator(OnTargets):
             start = time.perf_counter()
             faults += self._task_faults(subject, prepared, record)
             record.seconds["task"] = time.perf_counter() - start
-        return faults
+        record.accuracy = accuracy(subject, prepared, record)
+        return [*faults, *budget_faults(subject, record)]
 
     @one_thread()
     def _task_faults(self, subject: Subject, prepared: Prepared, record: Record) -> list[Fault]:

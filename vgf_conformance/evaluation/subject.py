@@ -20,8 +20,9 @@ class Subject:
 
     ``example`` is what the module is exported with; it differs from ``inputs`` where
     several samples share one artifact. ``delegated`` says that some of it must reach a delegate
-    (True), that some must stay on the CPU (False), or that nothing was promised (None). ``notes`` go
-    into each record, ``calibrated`` says in those of quantised configurations what was calibrated on.
+    (True), that some must stay on the CPU (False), or that nothing was promised (None). ``min_sqnr``
+    is what the outputs on every target must keep against eager, in decibels. ``notes`` go into each
+    record, ``calibrated`` says in those of quantised configurations what was calibrated on.
     """
 
     case: str
@@ -38,6 +39,7 @@ class Subject:
     delegated: bool | None = None
     budget: Budget | None = None
     lsb: float | None = None
+    min_sqnr: float | None = None
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
     task: Task | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from vgf_conformance.evaluation.evaluate import Evaluator
 from vgf_conformance.evaluation.forkserver import Send
 from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.lowering.cache import Cache, default_folder
-from vgf_conformance.results.record import Record
+from vgf_conformance.results.record import Accuracy, Record
 from vgf_conformance.targets.base import Target
 from vgf_conformance.vocabulary import Profile, Stage, UserError, Verdict
 
@@ -39,11 +40,14 @@ def check_file(send: Send, file: str, targets: Mapping[str, Target], selection: 
     cache = _CountingCache(default_folder().absolute())
     evaluator = Evaluator(targets, cache)
     user = load_user_model(file, selection.seed)
+    if selection.min_sqnr is not None:
+        user = dataclasses.replace(user, budget=selection.min_sqnr)
     subjects = [subject_of_file(user, number) for number in range(len(user.samples))]
     for profile, scheme in configurations(user, selection.profiles, selection.schemes):
         for target in selection.targets:
             records = [evaluator.evaluate(subject, profile, scheme, target) for subject in subjects]
             record, subject = min(zip(records, subjects, strict=True), key=lambda pair: _gravity(pair[0]))
+            record.accuracy = _least([item.accuracy for item in records if item.accuracy is not None])
             evaluator.attribute(record, subject, profile, scheme, folder=None)
             record.repro = _repro(record, selection)
             send("record", record.to_json())
@@ -84,6 +88,8 @@ def subject_of_file(user: UserModel, number: int) -> Subject:
         calibration=user.calibration,
         dynamic_shapes=user.dynamic_shapes,
         configure_quantizer=user.configure_quantizer,
+        min_sqnr=user.budget,
+        task=user.task,
         notes=user.notes,
     )
 
@@ -93,6 +99,11 @@ def _gravity(record: Record) -> tuple[int, int]:
     if record.verdict is Verdict.PASS:
         return (1, 0)
     return (0, _STAGES.index(record.stage) if record.stage else len(_STAGES))
+
+
+def _least(found: Sequence[Accuracy]) -> Accuracy | None:
+    """The accuracy that speaks for all samples: the least, of those that were not calibrated on if any."""
+    return min(found, key=lambda item: (item.calibrated is True, item.sqnr_db), default=None)
 
 
 def _repro(record: Record, selection: Selection) -> str:
@@ -106,6 +117,8 @@ def _repro(record: Record, selection: Selection) -> str:
         record.scheme,
     ]
     command += ["--target", record.target]
+    if selection.min_sqnr is not None:
+        command += ["--min-sqnr", f"{selection.min_sqnr:g}"]
     if selection.seed:
         command += ["--seed", str(selection.seed)]
     return shlex.join(command)

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from tabulate import tabulate
 
 from vgf_conformance.report.failure import first_wrong_text
-from vgf_conformance.results.record import SCHEMA_VERSION, Comparison, Record
+from vgf_conformance.report.tally import accuracy_text
+from vgf_conformance.results.record import SCHEMA_VERSION, Accuracy, Comparison, Record
 from vgf_conformance.terminal import complain, say, warn
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
@@ -21,6 +22,8 @@ _HEADERS = (
     "target",
     "verdict",
     "stage",
+    "accuracy",
+    "measured on",
     "max error vs eager",
     "vs quantised",
     "device bound used",
@@ -94,10 +97,19 @@ def _row(record: Record) -> tuple[str, ...]:
         record.target,
         record.verdict.value if record.verdict is Verdict.PASS else record.verdict.value.upper(),
         record.stage.value if record.stage else "",
+        *_accuracy(record.accuracy),
         _error(_last(record, f"{record.target}/eager")),
         _steps(_last(record, f"{record.target}/quantised") or _last(record, "reference/quantised")),
         _share(_last(record, f"{record.target}/reference")),
     )
+
+
+def _accuracy(found: Accuracy | None) -> tuple[str, str]:
+    """``41 dB, good``, and the sample that this was measured on."""
+    if found is None:
+        return "-", ""
+    calibrated = " (calibrated on)" if found.calibrated else ""
+    return accuracy_text(found), found.sample + calibrated
 
 
 def _last(record: Record, pair: str) -> Comparison | None:
@@ -113,8 +125,7 @@ def _error(comparison: Comparison | None) -> str:
     if metrics.differing == 0:
         return "exact"
     ulp = f" ({metrics.max_ulp:.3g} ULP)" if metrics.max_ulp is not None and metrics.max_ulp < 1e4 else ""
-    sqnr = f", {metrics.sqnr_db:.0f} dB" if metrics.sqnr_db is not None else ""
-    return f"{metrics.max_abs:.2g}{ulp}{sqnr}"
+    return f"{metrics.max_abs:.2g}{ulp}"
 
 
 def _steps(comparison: Comparison | None) -> str:

@@ -28,7 +28,7 @@ FIELDS = [
     *("id", "name", "file", "case", "sample", "kind", "operator", "dtypes", "claims", "tier"),
     *("profile", "scheme", "target", "driver"),
     *("verdict", "stage", "finding", "message", "expected", "unexpected", "expectation_note"),
-    *("comparisons", "delegates", "leftovers", "first_wrong", "task", "about", "pte_bytes"),
+    *("comparisons", "delegates", "leftovers", "first_wrong", "task", "accuracy", "about", "pte_bytes"),
     *("notes", "seconds", "artifact", "cached", "repro", "log"),
 ]
 
@@ -114,6 +114,12 @@ def _row(record: Record, pool: _Pool) -> list[int]:
             "message": clipped(record.message, 4000),
             "log": clipped(record.log, 8000),
             "comparisons": [_comparison(item) for item in record.comparisons],
+            "accuracy": record.accuracy
+            and {
+                **dataclasses.asdict(record.accuracy),
+                "sqnr_db": _rounded(record.accuracy.sqnr_db),
+                "grade": record.accuracy.grade.value,
+            },
             "seconds": {stage: _rounded(value) for stage, value in record.seconds.items()},
         }
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vgf_conformance.report import markdown
-from vgf_conformance.report.tally import NOTHING, columns, grouped, number, outcome, timespan
-from vgf_conformance.results.record import Record, Score, TaskResult
+from vgf_conformance.report.tally import NOTHING, accuracy_text, columns, grouped, number, outcome, timespan
+from vgf_conformance.results.record import Accuracy, Record, Score, TaskResult
 
 #: Stages of an artifact, timed once, and what each target adds.
 _LOWERING = ("export", "quantise", "lower")
@@ -30,7 +30,7 @@ def models_section(records: Iterable[Record]) -> str:
         if members[0].about
     ]
     tables = [
-        ("", _headers("in delegates", "on the CPU", *targets, *_TIMED, "VGF", ".pte"), artifacts),
+        ("", _headers("in delegates", "on the CPU", *targets, "accuracy", *_TIMED, "VGF", ".pte"), artifacts),
         (
             "### Accuracy",
             _headers("metric", "examples", "eager", "quantised", *targets, "allowed"),
@@ -69,10 +69,17 @@ def _artifact(members: list[Record], targets: list[str]) -> list[str]:
         f"{inside}/{inside + outside} in {len(first.delegates)}",
         left or NOTHING,
         *verdicts,
+        accuracy_text(_least(members)),
         *(timespan(_seconds(members, stage)) for stage in _TIMED),
         _size(sum(delegate.vgf_bytes for delegate in first.delegates)),
         _size(first.pte_bytes),
     ]
+
+
+def _least(members: list[Record]) -> Accuracy | None:
+    """The accuracy on the target where it is least."""
+    found = [record.accuracy for record in members if record.accuracy is not None]
+    return min(found, key=lambda item: item.sqnr_db, default=None)
 
 
 def _accuracy(members: list[Record], targets: list[str]) -> list[str]:

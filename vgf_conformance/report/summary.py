@@ -12,6 +12,7 @@ from vgf_conformance.report.tally import (
     NOTHING,
     Column,
     Tally,
+    accuracy_text,
     columns,
     explanation,
     grouped,
@@ -22,6 +23,7 @@ from vgf_conformance.report.tally import (
 )
 from vgf_conformance.results.merge import Change, DelegationChange, Results, RunComparison
 from vgf_conformance.results.record import Record
+from vgf_conformance.vocabulary import Grade, Verdict
 
 #: How many unexpected verdicts the terminal shows in full; reports show all.
 SHOWN = 20
@@ -56,6 +58,7 @@ def _watched(records: Sequence[Record]) -> Iterator[str]:
     for record in records:
         yield from (f"{note} ({record.id})" for note in record.notes if note.startswith("memory leak: "))
     yield from noisy_lines(records)
+    yield from _graded(records)
     cached = sorted(record.cached for record in records if record.cached)
     if cached:
         oldest = f"the oldest lowered {cached[0]} (--no-cache lowers all anew)"
@@ -72,6 +75,21 @@ def noisy_lines(records: Iterable[Record]) -> Iterator[str]:
         yield f"noisy: {len(found)} passes, beyond this harness's own limit to noise"
     for record in found:
         yield from (f"  {record.id}: {note}" for note in record.notes if note.startswith("noisy: "))
+
+
+def _graded(records: Iterable[Record]) -> Iterator[str]:
+    """The models that pass and are not good all the same."""
+    found = [
+        record
+        for record in records
+        if record.kind == "model"
+        and record.verdict is Verdict.PASS
+        and record.accuracy is not None
+        and record.accuracy.grade is not Grade.GOOD
+    ]
+    if found:
+        yield f"accuracy: {len(found)} passes of models whose outputs are not good beside eager's"
+    yield from (f"  {record.id}: {accuracy_text(record.accuracy)}" for record in found)
 
 
 def _counts(records: list[Record]) -> str:

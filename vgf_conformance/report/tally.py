@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from vgf_conformance.results.merge import Results
-from vgf_conformance.results.record import Comparison, Record
+from vgf_conformance.results.record import Accuracy, Comparison, Record
 from vgf_conformance.vocabulary import SCHEMES, TARGETS, Finding, Stage, Verdict
 
 Item = TypeVar("Item")
@@ -113,6 +113,14 @@ def outcome(record: Record) -> str:
 def explanation(record: Record) -> str:
     """The failure's message, and why an expectation does not fit it."""
     return "\n".join(text for text in (record.expectation_note, record.message) if text)
+
+
+def accuracy_text(accuracy: Accuracy | None) -> str:
+    """The worst SQNR and the word for it: ``41 dB, good``."""
+    if accuracy is None:
+        return NOTHING
+    sqnr = "exact" if accuracy.sqnr_db == math.inf else f"{accuracy.sqnr_db:.0f} dB"
+    return f"{sqnr}, {accuracy.grade.value}"
 
 
 def verdict_counts(records: Iterable[Record]) -> dict[Verdict, int]:

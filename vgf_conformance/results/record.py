@@ -11,7 +11,7 @@ record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``,
 what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the ``plan`` line, a
 run's ``shard``, the ``outputs`` and ``worker_bytes`` of a record, and the findings ``capability`` and
 ``dependent``; version 5 ``cached``, and ``wrong`` of metrics; version 6 the finding ``noisy``, a
-comparison's ``finding`` and a record's ``visible``. Older files are read as well.
+comparison's ``finding`` and a record's ``visible``; version 7 ``accuracy``. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from vgf_conformance.vocabulary import Finding, Stage, Verdict
+from vgf_conformance.vocabulary import Finding, Grade, Stage, Verdict
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 
 @dataclass
@@ -191,6 +191,21 @@ class TaskResult:
     message: str = ""
 
 
+@dataclass
+class Accuracy:
+    """How near the outputs on the target come to eager's, whatever the verdict.
+
+    ``sqnr_db`` is that of the worst floating-point output, in decibels (infinite where all are equal).
+    ``calibrated`` says whether the sample was calibrated on; None where nothing is quantised. ``sample`` is
+    its name: of several samples that share a record it may be another than the record's.
+    """
+
+    grade: Grade
+    sqnr_db: float
+    sample: str
+    calibrated: bool | None = None
+
+
 @dataclass(frozen=True)
 class NotRun:
     """A case that could not be run, and why, with the remedy."""
@@ -249,6 +264,7 @@ class Record:
     first_wrong: FirstWrong | None = None
     sensitivity: Sensitivity | None = None
     task: TaskResult | None = None
+    accuracy: Accuracy | None = None
     about: dict[str, str] = field(default_factory=dict)
     pte_bytes: int = 0
     worker_bytes: int = 0
@@ -293,6 +309,8 @@ class Record:
             fields["sensitivity"] = Sensitivity(**measured)
         if task := fields.get("task"):
             fields["task"] = _task(task)
+        if accuracy := fields.get("accuracy"):
+            fields["accuracy"] = _accuracy(accuracy)
         return cls(**fields)
 
 
@@ -312,6 +330,12 @@ def _comparison(document: dict[str, Any]) -> Comparison:
 def _task(document: dict[str, Any]) -> TaskResult:
     scores = [Score(**{key: _number(value) for key, value in score.items()}) for score in document["scores"]]
     return TaskResult(**{**document, "scores": scores})
+
+
+def _accuracy(document: dict[str, Any]) -> Accuracy:
+    return Accuracy(
+        **{**document, "grade": Grade(document["grade"]), "sqnr_db": _number(document["sqnr_db"])}
+    )
 
 
 def _metrics(document: dict[str, Any]) -> Metrics:
