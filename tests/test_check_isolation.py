@@ -216,6 +216,16 @@ BROKEN = {
         "eval() of the model raises OSError: no",
     ),
     "shapes_value": ("dynamic_shapes = {}", "dynamic_shapes is {}, not a function"),
+    "budget_text": ("budget = 'high'", "budget is 'high', not a number of decibels such as 20"),
+    "budget_true": ("budget = True", "budget is True, not a number of decibels"),
+    "budget_nan": ("budget = float('nan')", "budget is nan, not a number of decibels"),
+    "task_kind": ("def task(): return 3", "task() returned int, not a vgf_conformance.cases.task.Task"),
+    "task_constant": ("task = 3", "task is 3, not a function: define task()"),
+    "task_drop": (
+        "from vgf_conformance.cases.task import *\n"
+        "def task(): return Task(COSINE, list, float('nan'), 'a test')",
+        "task(): drop is nan; give how far the mean score may fall, 0 or more",
+    ),
     "shapes_kind": ("def dynamic_shapes(): return 3", "dynamic_shapes() returned int, not a dict"),
     "message": ("raise OSError('a\\n\\x1b[2Jb' + 'c' * 5000)", "OSError: a \\x1b[2Jbccc"),
     "deep": ("x = " + "(" * 5000 + ")" * 5000, "importing it raises"),

@@ -73,6 +73,12 @@ def test_a_time_without_an_end(option: str, value: str, capsys: pytest.CaptureFi
     assert "is not a time: give seconds, more than 0 and at most 1000000" in said
 
 
+@pytest.mark.parametrize("value", ["", "nan", "inf", "1e999", "twenty", "2\u202e0", "20 dB"])
+def test_no_number_of_decibels(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = usage_error(capsys, "check", "model.py", "--min-sqnr", value)
+    assert "is not a number of decibels, such as 20" in said
+
+
 def test_values_that_are_fine() -> None:
     assert [seed(str(value)) for value in (0, -1, 2**64 - 1, -(2**63))] == [0, -1, 2**64 - 1, -(2**63)]
     assert (seconds("0.5"), seconds("1e6")) == (0.5, 1e6)
