@@ -63,7 +63,7 @@ def test_inside_every_bound_is_a_noisy_pass(noisy: Path) -> None:
     assert len(record.visible) == 1
     assert len(record.visible[0]) > 4
     (note,) = [note for note in record.notes if note.startswith("noisy: ")]
-    assert "times the noise that this harness allows; SIN (number " in note
+    assert "every operator is within its own bound on what it was fed, SIN (number " in note
     assert Record.from_json(record.to_json()) == record
 
 

@@ -122,7 +122,7 @@ def drop_unnamed(shard: Path) -> None:
         output["sha256"]
         for run in ("run1.jsonl", "run2.jsonl")
         for document in cases(lines(shard / run))
-        for call in document["outputs"]
+        for call in (*document["outputs"], *document["visible"])
         for output in call
     }
     for path in (shard / "outputs").iterdir():

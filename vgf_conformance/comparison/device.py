@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,7 @@ class _Opinion:
     message: str = ""
     measured: bool = True
     wrong: int | None = None
+    doubtful: bool = False
 
 
 def _misfit(
@@ -138,10 +139,11 @@ class _Judge:
         return self._precise()
 
     def is_for_operators(self, opinion: _Opinion, index: int) -> bool:
-        """Whether an output fails as a chain of conforming operators can."""
+        """Whether an output fails as a chain of conforming operators can, and the reference is no worse."""
         return (
             not opinion.passed
             and opinion.measured
+            and not opinion.doubtful
             and self.single is None
             and self.graph.tensors[self.graph.outputs[index]].dtype in bounds.FORMATS
         )
@@ -182,7 +184,7 @@ class _Judge:
             doubt = (
                 ": the reference lies outside the propagated bound, so one of the two is off; judged by SQNR"
             )
-            return _Opinion(opinion.passed, opinion.rule, opinion.headroom, opinion.message or doubt)
+            return replace(opinion, message=opinion.message or doubt, doubtful=True)
         inside = bounds.within(actual, exact.value, exact.error, dtype)
         if self.single is None:
             inside &= metrics.same_class(actual, reference) | np.isfinite(exact.error)
