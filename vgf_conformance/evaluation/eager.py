@@ -31,7 +31,7 @@ def run_eager(module: torch.nn.Module, inputs: Inputs) -> list[Any]:
     with torch.no_grad(), one_thread(), _same_state(module):
         try:
             # Copied, since an output may be a buffer, which is about to be set back.
-            return leaves(_copied(module(*_copied(inputs))))
+            return leaves(copied(module(*copied(inputs))))
         except (Exception, SystemExit) as error:
             raise EagerFailure(f"{type(error).__name__}: {error}") from error
 
@@ -44,7 +44,7 @@ def repeated_eager(module: torch.nn.Module, inputs: Inputs) -> list[torch.Tensor
     NotRepeatable where the outputs differ.
     """
     first = tensors(run_eager(module, inputs))
-    if difference := _first_difference(first, tensors(run_eager(module, inputs))):
+    if difference := first_difference(first, tensors(run_eager(module, inputs))):
         raise NotRepeatable(
             f"not repeatable: {difference}: the model's result depends on earlier calls or on random "
             "numbers; keep state in buffers, and remove what is random or call torch.manual_seed in forward()"
@@ -52,19 +52,24 @@ def repeated_eager(module: torch.nn.Module, inputs: Inputs) -> list[torch.Tensor
     return first
 
 
-def _first_difference(first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> str:
-    """Where two runs differ: the first output and in it the first element; empty where nowhere."""
+def first_difference(
+    first: Sequence[torch.Tensor], second: Sequence[torch.Tensor], words: str = "was {}, then {}"
+) -> str:
+    """Where two runs differ: the first output and in it the first element; empty where nowhere.
+
+    ``words`` tells the two apart.
+    """
     if len(first) != len(second):
-        return f"{len(first)} outputs, then {len(second)}"
+        return "the number of outputs " + words.format(len(first), len(second))
     for number, (one, other) in enumerate(zip(first, second, strict=True)):
         if (one.dtype, one.shape) != (other.dtype, other.shape):
-            return f"output {number} was {_described(one)}, then {_described(other)}"
+            return f"output {number} " + words.format(_described(one), _described(other))
         different = ~_same_bits(one, other)
         if different.any():
             index = tuple(different.nonzero()[0].tolist())
             where = f"element {list(index)}" if index else "the number"
             values = [to_numpy(value)[index] for value in (one, other)]
-            return f"output {number}, {where} was {values[0]}, then {values[1]}"
+            return f"output {number}, {where} " + words.format(*values)
     return ""
 
 
@@ -121,7 +126,8 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _copied(values: Any) -> Any:
+def copied(values: Any) -> Any:
+    """Inputs or outputs with tensors of their own."""
     return _mapped(values, lambda tensor: tensor.clone())
 
 

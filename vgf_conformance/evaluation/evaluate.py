@@ -116,6 +116,7 @@ class Evaluator(OnTargets):
             kept = self._cache.keep("rejected.tosa", prepared.tosa) if self._cache and prepared.tosa else None
             return [of_lowering(prepared, kept)]
         _describe(record, prepared)
+        record.notes += prepared.undefined.notes()
         faults = self._faults(subject, prepared, record.target, record)
         # Where no numbers come out there is no accuracy either.
         if subject.task is not None and all(fault.finding is Finding.WRONG for fault in faults):

@@ -20,9 +20,11 @@ from vgf_conformance.comparison.lowering import MANY_OPERATORS, Expected, judge_
 from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
 from vgf_conformance.evaluation.eager import leaves, one_thread, repeated_eager, run_eager_fp64, tensors
+from vgf_conformance.evaluation.exported import check_export
 from vgf_conformance.evaluation.subject import Subject, request_of
 from vgf_conformance.evaluation.task import Measurement
 from vgf_conformance.evaluation.ties import quantised_errors
+from vgf_conformance.evaluation.undefined import Undefined, Watch
 from vgf_conformance.evaluation.walk import Walk, sized, walk_program
 from vgf_conformance.formats.boundary import Problem, check_shared_outputs, check_tosa, check_vgf
 from vgf_conformance.formats.delegate import Delegate
@@ -30,7 +32,7 @@ from vgf_conformance.formats.tosa import TosaGraph, read_graph
 from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.artifact import Artifact
 from vgf_conformance.lowering.cache import Cache
-from vgf_conformance.lowering.lower import lower
+from vgf_conformance.lowering.lower import export, lower
 from vgf_conformance.lowering.tensors import from_physical, to_numpy
 from vgf_conformance.results.record import Comparison, FirstWrong
 from vgf_conformance.targets.base import Target
@@ -55,6 +57,7 @@ class Prepared:
     comparisons: list[Comparison] = field(default_factory=list)
     measurement: Measurement | None = None
     first_wrong: FirstWrong | None = None
+    undefined: Undefined = field(default_factory=Undefined)
 
 
 @one_thread()
@@ -66,10 +69,17 @@ def prepare(
     Raises EagerFailure, NotRepeatable and LoweringFailure.
     """
     eager = repeated_eager(subject.module, subject.inputs)
-    artifact = lower(request_of(subject, profile, scheme), cache)
+    request = request_of(subject, profile, scheme)
+    exported = export(request)
+    undefined = check_export(exported, subject, eager)
+    artifact = lower(request, cache, exported)
     inputs = leaves(subject.inputs)
     graphs = [read_graph(delegate.tosa) for delegate in artifact.delegates]
-    quantised = None if artifact.quantised is None else tensors(artifact.quantised.walk(inputs))
+    quantised = None
+    if artifact.quantised is not None:
+        watch = Watch()
+        quantised = tensors(artifact.quantised.walk(inputs, after=watch))
+        undefined = undefined.joined(watch.found(artifact.quantised))
     prepared = Prepared(
         artifact=artifact,
         graphs=graphs,
@@ -78,6 +88,7 @@ def prepare(
         quantised=quantised,
         reference=walk_program(artifact, inputs, reference),
         inputs=inputs,
+        undefined=undefined,
     )
     for call in prepared.reference.calls:
         delegate = artifact.delegates[call.delegate]
@@ -108,7 +119,8 @@ def _quantisation(subject: Subject, prepared: Prepared) -> list[Comparison]:
     if wrong := outputs_count(pair, Stage.QUANTISE, prepared.quantised, prepared.eager):
         return [wrong]
     comparisons = []
-    for number, (quantised, eager) in enumerate(zip(prepared.quantised, prepared.eager, strict=True)):
+    defined = prepared.undefined.without(prepared.quantised, prepared.eager)
+    for number, (quantised, eager) in enumerate(zip(defined, prepared.eager, strict=True)):
         comparison = reported(
             pair, Stage.QUANTISE, number, quantised, eager, prepared.artifact.output_scales[number]
         )
@@ -194,6 +206,7 @@ def _judged(
         return [wrong]
     precise = None if prepared.quantised is not None else run_eager_fp64(subject.module, subject.inputs)
     values = native if precise is None else tensors(precise)
+    outputs, values = prepared.undefined.without(outputs, native), prepared.undefined.without(values, native)
     if errors is None:
         errors = _allowed_errors(prepared, has_precise=precise is not None)
     comparisons = []

@@ -78,15 +78,20 @@ class Request:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-def lower(request: Request, cache: Cache | None = None) -> Artifact:
+def export(request: Request) -> ExportedProgram:
+    """The module as torch.export sees it; raises LoweringFailure."""
+    with _stage(request, Stage.EXPORT, Verdict.ERROR):
+        return torch.export.export(request.module, request.inputs, dynamic_shapes=request.dynamic_shapes)
+
+
+def lower(request: Request, cache: Cache | None = None, exported: ExportedProgram | None = None) -> Artifact:
     """Lower ``request``, or take the artifact (or the failure) from the cache.
 
-    Raises LoweringFailure.
+    ``exported`` is what ``export`` made of it, where that was called already. Raises LoweringFailure.
     """
     remember_composite_operators()
     _find_converter()
-    with _stage(request, Stage.EXPORT, Verdict.ERROR):
-        exported = torch.export.export(request.module, request.inputs, dynamic_shapes=request.dynamic_shapes)
+    exported = exported or export(request)
     # What a hook does to the quantizer cannot be told from its code: a name, a closure, a helper may differ.
     # So its program is quantised each time, and what came out of that is the key.
     hooked = _quantised(request, exported) if _has_hook(request) else None

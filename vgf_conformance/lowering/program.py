@@ -6,6 +6,8 @@ over it sends each delegate call to whichever target is asked.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import importlib
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,6 +72,11 @@ class Program:
     steps: tuple[Step, ...]
     outputs: tuple[Any, ...]
     frees: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def with_own_constants(self) -> Program:
+        """The same with buffers of its own where a step may write to one, so that the module's stay."""
+        writes = any(writes_in_place(step) for step in self.steps)
+        return dataclasses.replace(self, constants=copy.deepcopy(self.constants)) if writes else self
 
     def walk(
         self, inputs: Sequence[Any], call: DelegateCall | None = None, after: AfterStep | None = None
@@ -316,6 +323,14 @@ def _frees(steps: Sequence[Step], outputs: tuple[Any, ...]) -> dict[int, tuple[s
     for name in sorted(last.keys() - _refs(outputs)):
         frees[last[name]] = (*frees.get(last[name], ()), name)
     return frees
+
+
+def writes_in_place(step: Step) -> bool:
+    """Whether a step outside the delegates writes to one of its arguments."""
+    if step.delegate is not None or ":" in step.operator:
+        return False
+    operator: Any = function(step.operator)
+    return bool(operator._schema.is_mutable)
 
 
 def function(name: str) -> Callable[..., Any]:
