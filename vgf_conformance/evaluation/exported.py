@@ -12,7 +12,7 @@ from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.evaluation.undefined import Undefined, Watch
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.causes import describe, whole
-from vgf_conformance.lowering.program import NotRepresentable, read_program
+from vgf_conformance.lowering.program import NotRepresentable, Program, read_program
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 
@@ -24,18 +24,25 @@ def check_export(exported: ExportedProgram, subject: Subject, eager: Sequence[to
     try:
         program, _ = read_program(exported)
     except NotRepresentable:
-        return Undefined()  # it has control flow, of which lowering says that it cannot be walked
+        return Undefined()  # lowering says that it cannot be walked, and why
     watch = Watch()
-    try:
-        # The program writes to buffers and inputs as the module does.
-        given = tensors(program.with_own_constants().walk(copied(leaves(subject.inputs)), after=watch))
-    except Exception as error:
-        message = f"the exported program raises on the sample's inputs: {describe(error)}"
-        raise LoweringFailure(Verdict.FAIL, Stage.EXPORT, Finding.RAISED, message, whole(error)) from error
-    undefined = watch.found(program)
+    given = _walked(program, subject, watch)
+    undefined = watch.found(program, given)
     if difference := first_difference(
         eager, undefined.without(given, eager), "is {} in eager, {} as exported"
     ):
         message = f"the exported program differs from eager: {difference}"
         raise LoweringFailure(Verdict.FAIL, Stage.EXPORT, Finding.WRONG, message)
     return undefined
+
+
+def _walked(program: Program, subject: Subject, watch: Watch | None) -> list[torch.Tensor]:
+    """The program's outputs; it writes to copies of buffers and inputs. Raises LoweringFailure."""
+    try:
+        return tensors(program.with_own_constants().walk(copied(leaves(subject.inputs)), after=watch))
+    except Exception as error:
+        if watch is not None:
+            _walked(program, subject, None)
+            raise  # the program runs: it was the watch
+        message = f"the exported program raises on the sample's inputs: {describe(error)}"
+        raise LoweringFailure(Verdict.FAIL, Stage.EXPORT, Finding.RAISED, message, whole(error)) from error

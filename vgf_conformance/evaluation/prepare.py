@@ -79,7 +79,7 @@ def prepare(
     if artifact.quantised is not None:
         watch = Watch()
         quantised = tensors(artifact.quantised.walk(inputs, after=watch))
-        undefined = undefined.joined(watch.found(artifact.quantised))
+        undefined = undefined.joined(watch.found(artifact.quantised, quantised))
     prepared = Prepared(
         artifact=artifact,
         graphs=graphs,

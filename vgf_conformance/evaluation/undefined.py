@@ -79,7 +79,7 @@ class Watch:
     def __call__(self, step: Step, args: tuple[Any, ...], result: Any) -> Any:
         """Note what is undefined of ``result``, which stays as it is."""
         self.steps[step.name] = step
-        carried = self._carried(step, args, result) if self.masks and step.reads & self.masks.keys() else None
+        carried = self._carried(step, args, result) if self.masks and self._touched(step) else None
         rule = UNDEFINED.get(_packet(step.operator))
         if rule is not None and (found := rule.find(step, args, result)):
             self.reasons[rule.reason] = None
@@ -92,18 +92,28 @@ class Watch:
             self._written(step, args)
         return result
 
-    def found(self, program: Program) -> Undefined:
-        """What is undefined of the user's outputs, once the walk is over."""
+    def found(self, program: Program, outputs: Sequence[torch.Tensor]) -> Undefined:
+        """What is undefined of the user's ``outputs``, once the walk that gave them is over."""
         names = [output.name if isinstance(output, Ref) else "" for output in program.outputs]
-        masks = [self.masks.get(name) for name in names]
+        masks = [
+            self.masks[name].broadcast_to(value.shape) if name in self.masks else None
+            for name, value in zip(names, outputs, strict=True)
+        ]
         return (
             Undefined(masks, list(self.reasons)) if any(mask is not None for mask in masks) else Undefined()
+        )
+
+    def _touched(self, step: Step) -> bool:
+        """Whether the step reads what is undefined, or one in its branches or bodies made such."""
+        inside = f"{step.name}."
+        return bool(step.reads & self.masks.keys()) or (
+            bool(step.nested) and any(name.startswith(inside) for name in self.masks)
         )
 
     def _carried(self, step: Step, args: tuple[Any, ...], result: Any) -> list[torch.Tensor]:
         """What is undefined of the results because it is of the arguments."""
         packet = _packet(step.operator)
-        if isinstance(result, torch.Tensor):
+        if isinstance(result, torch.Tensor) and not step.nested:
             mine = [self._mask(symbol, value) for symbol, value in zip(step.args, args, strict=True)]
             if packet == "where" and len(args) == 3:
                 return [(mine[0] | torch.where(args[0], mine[1], mine[2])).broadcast_to(result.shape)]
@@ -119,7 +129,7 @@ class Watch:
         selects = packet in _SELECTS
         if not (selects or packet in _JOINS or moves_data(step.operator)):
             return None
-        if step.reads & self.masks.keys() - ({step.args[0].name} if selects else step.reads):
+        if selects and step.reads & self.masks.keys() != {step.args[0].name}:
             return None
         masks = [self._exchanged(symbol, value) for symbol, value in zip(step.args, args, strict=True)]
         keywords = {key: value for key, value in step.keywords.items() if key != "dtype"}
@@ -128,14 +138,23 @@ class Watch:
     def _exchanged(self, symbol: Any, value: Any) -> Any:
         if isinstance(symbol, (tuple, list)):
             return [self._exchanged(one, other) for one, other in zip(symbol, value, strict=True)]
-        if isinstance(symbol, Ref) and isinstance(value, (torch.Tensor, tuple, list)):
+        if isinstance(symbol, Ref) and isinstance(value, torch.Tensor):
+            return self._mask(symbol, value).broadcast_to(value.shape)
+        if isinstance(symbol, Ref) and isinstance(value, (tuple, list)):
             return self.masks[symbol.name] if symbol.name in self.masks else _none(value)
         return value
 
     def _mask(self, symbol: Any, value: Any) -> torch.Tensor:
-        """The mask of one argument, which may be no tensor."""
+        """The mask of one argument; of what is no tensor, whether any of it is undefined."""
+        if isinstance(symbol, (tuple, list)):
+            known = [isinstance(item, Ref) and item.name in self.masks for item in symbol]
+            return torch.tensor(any(known))
         mask = self.masks.get(symbol.name) if isinstance(symbol, Ref) else None
-        return mask if isinstance(mask, torch.Tensor) else _none(value)
+        return (
+            mask
+            if isinstance(mask, torch.Tensor)
+            else _none(value if isinstance(value, torch.Tensor) else None)
+        )
 
     def _written(self, step: Step, args: tuple[Any, ...]) -> None:
         """Where a step writes in place, what it writes to is undefined too: all of it, seen through views."""

@@ -7,7 +7,6 @@ over it sends each delegate call to whichever target is asked.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import importlib
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,8 +74,8 @@ class Program:
 
     def with_own_constants(self) -> Program:
         """The same with buffers of its own where a step may write to one, so that the module's stay."""
-        writes = any(writes_in_place(step) for step in self.steps)
-        return dataclasses.replace(self, constants=copy.deepcopy(self.constants)) if writes else self
+        writes = any(writes_in_place(step) for step in self.all_steps)
+        return replace(self, constants=copy.deepcopy(self.constants)) if writes else self
 
     def walk(
         self, inputs: Sequence[Any], call: DelegateCall | None = None, after: AfterStep | None = None
@@ -327,7 +326,7 @@ def _frees(steps: Sequence[Step], outputs: tuple[Any, ...]) -> dict[int, tuple[s
 
 def writes_in_place(step: Step) -> bool:
     """Whether a step outside the delegates writes to one of its arguments."""
-    if step.delegate is not None or ":" in step.operator:
+    if step.delegate is not None or step.nested or ":" in step.operator:
         return False
     operator: Any = function(step.operator)
     return bool(operator._schema.is_mutable)
