@@ -180,7 +180,7 @@ def test_a_broken_program_is_the_lowerings(
 ) -> None:
     monkeypatch.setattr(
         "vgf_conformance.evaluation.prepare.lower",
-        lambda asked, cache: dataclasses.replace(lower(asked, cache), pte=b"no program"),
+        lambda asked, cache, exported: dataclasses.replace(lower(asked, cache, exported), pte=b"no program"),
     )
     walks = Walks(targets["reference"], cache, shifted, {}, Outputs)
     evaluator = Evaluator({**targets, "runtime": RuntimeTarget(targets["emulation"], walks)}, cache)
