@@ -16,8 +16,8 @@ from vgf_conformance.lowering.program import NotRepresentable, Program, read_pro
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: Eager may take a fused kernel where the exported program has its parts (the fast path of attention, a GRU's
-#: weights laid out for it): 0.4 to 2.1 ULP of the tensor's largest element were measured in 6 of 1,860
-#: programs, all others are equal bit for bit.
+#: weights laid out for it). One of 1,846 samples differed, by 1.5 ULP of the tensor's largest element; of 11
+#: modules written to provoke it five did, by 2.1 at most. The rest is room for depth.
 _KERNEL_ULP = 16
 
 
