@@ -31,8 +31,13 @@ def found(module: nn.Module | Callable[..., Any], *inputs: Any) -> Undefined:
     return check_export(export(request(module, *inputs)), case, eager)
 
 
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
 def marked(module: nn.Module | Callable[..., Any], *inputs: Any) -> list[Any]:
-    masks = found(module, *inputs).masks
+    # Beside it an output that is always defined.
+    masks = found(lambda *given: [*_list(module(*given)), torch.zeros(1)], *inputs).masks[:-1]
     return [None if mask is None else mask.int().tolist() for mask in masks]
 
 
@@ -89,6 +94,9 @@ def test_what_is_undefined(function: Any, inputs: list[Any], masks: list[Any]) -
         (lambda x: x.bool(), [OUT_OF_RANGE]),
         (lambda x: [x.mean(0), x.sum(0), x.prod(0)], [torch.zeros(0, 3)]),
         (lambda x, y: x.index_put((torch.tensor([1, 1]),), y, accumulate=True), [torch.zeros(3), randn(2)]),
+        (lambda x: x.index_put((torch.tensor([1, 1]),), torch.full((2,), math.nan)), [torch.zeros(3)]),
+        (lambda x: x.index_copy(0, torch.tensor([1, 1]), torch.ones(2)), [torch.zeros(3)]),
+        (lambda x: x.scatter(0, torch.tensor([1, 1]), torch.ones(3)), [torch.zeros(3)]),
         (lambda x: torch.where(x.abs() < 2e9, x.int(), 0), [OUT_OF_RANGE]),
         (lambda x: x.int().masked_fill(~(x.abs() < 2e9), 7), [OUT_OF_RANGE]),
     ],
@@ -127,6 +135,14 @@ def test_eager_refuses_the_rest(function: Any) -> None:
         found(function, INTEGERS)
 
 
+def test_a_sample_without_a_defined_element_is_an_error() -> None:
+    with pytest.raises(
+        LoweringFailure, match=r"nothing to judge.* 4 of 4 elements of output 0.*lshift"
+    ) as caught:
+        found(lambda x: x << 32, INTEGERS)
+    assert (caught.value.verdict, caught.value.finding) == (Verdict.ERROR, Finding.INPUT)
+
+
 @pytest.mark.parametrize("target", ["reference", "emulation"])
 def test_only_defined_elements_are_judged(evaluator: Evaluator, target: str) -> None:
     case = subject(lambda x: (x.to(torch.int32).float() + 0.5).reshape(2, 3), OUT_OF_RANGE)
@@ -134,7 +150,7 @@ def test_only_defined_elements_are_judged(evaluator: Evaluator, target: str) -> 
     assert record.verdict is Verdict.PASS, record.message
     assert record.notes == [
         "3 of 6 elements of output 0 not judged: PyTorch leaves undefined "
-        "a cast of NaN or of a number that the integer type does not hold"
+        "a cast of NaN or of a number that the integer type does not hold (to)"
     ]
 
 

@@ -24,7 +24,7 @@ _KERNEL_ULP = 16
 def check_export(exported: ExportedProgram, subject: Subject, eager: Sequence[torch.Tensor]) -> Undefined:
     """Hold ``exported`` against ``eager`` on the subject's inputs, and return what is undefined of them.
 
-    Raises LoweringFailure where a defined element differs, or the program raises.
+    Raises LoweringFailure where a defined element differs, the program raises, or nothing is defined.
     """
     try:
         program, _ = read_program(exported)
@@ -39,6 +39,10 @@ def check_export(exported: ExportedProgram, subject: Subject, eager: Sequence[to
     if difference := first_difference(eager, defined, "is {} in eager, {} as exported"):
         message = f"the exported program differs from eager: {difference}"
         raise LoweringFailure(Verdict.FAIL, Stage.EXPORT, Finding.WRONG, message)
+    if undefined.is_everything:
+        # A pass would say that something was compared.
+        message = f"nothing to judge, choose other inputs: {'; '.join(undefined.notes())}"
+        raise LoweringFailure(Verdict.ERROR, Stage.EXPORT, Finding.INPUT, message)
     return undefined
 
 

@@ -58,6 +58,11 @@ class Undefined:
             for number, (value, mask) in enumerate(zip(actual, masks, strict=True))
         ]
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether no element of any output is left to be judged."""
+        return bool(self.masks) and all(mask is not None and bool(mask.all()) for mask in self.masks)
+
     def notes(self) -> list[str]:
         """``3 of 12 elements of output 0 not judged: PyTorch leaves undefined ...``."""
         return [
@@ -82,7 +87,7 @@ class Watch:
         carried = self._carried(step, args, result) if self.masks and self._touched(step) else None
         rule = UNDEFINED.get(_packet(step.operator))
         if rule is not None and (found := rule.find(step, args, result)):
-            self.reasons[rule.reason] = None
+            self.reasons[f"{rule.reason} ({_packet(step.operator)})"] = None
             fresh = [found.get(place, _none(value)) for place, value in enumerate(_listed(result))]
             carried = (
                 fresh if carried is None else [one | two for one, two in zip(carried, fresh, strict=True)]
@@ -274,22 +279,28 @@ def _tied(value: torch.Tensor, indices: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 def _duplicates(step: Step, args: tuple[Any, ...], result: Any) -> Masks:
-    """Elements that are written more than once, where not all of them get one value."""
-    counts, operator, packet = (
-        torch.zeros(result.shape, dtype=torch.int64),
-        step.operator,
-        _packet(step.operator),
-    )
-    one = torch.ones((), dtype=torch.int64)
+    """Elements to which a value was written that did not stay: of several equal ones any may be the last."""
+    packet, counts = _packet(step.operator), torch.zeros(result.shape, dtype=torch.int64)
     if packet == "index_put":
-        if _argument(step, 3, "accumulate", False) or args[2].numel() == 1:
+        if _argument(step, 3, "accumulate", False):
             return {}
-        return _some(counts.index_put(list(args[1]), one, accumulate=True) > 1, result)
+        indices = list(args[1])
+        lost = _differs(torch.ops.aten.index.Tensor(result, indices), args[2]).long()
+        return _some(counts.index_put(indices, lost, accumulate=True) > 0, result)
     if packet == "index_copy":
-        return _some(counts.index_add(args[1], args[2], one.expand(args[3].shape)) > 1, result)
-    if not operator.endswith(".src"):
+        lost = _differs(result.index_select(args[1], args[2]), args[3]).long()
+        return _some(counts.index_add(args[1], args[2], lost) > 0, result)
+    if not step.operator.endswith(".src"):
         return {}
-    return _some(counts.scatter_add(args[1], args[2], one.expand(args[2].shape)) > 1, result)
+    written = args[3][tuple(slice(size) for size in args[2].shape)]
+    lost = _differs(result.gather(args[1], args[2]), written).long()
+    return _some(counts.scatter_add(args[1], args[2], lost) > 0, result)
+
+
+def _differs(kept: torch.Tensor, written: torch.Tensor) -> torch.Tensor:
+    """Where the two are not the same number: NaN is NaN, and zeros differ by their sign."""
+    same = (kept == written) & (kept.signbit() == written.signbit())
+    return ~(same | (kept.isnan() & written.isnan()))
 
 
 def _argument(step: Step, place: int | None, name: str, default: Any) -> Any:
