@@ -196,6 +196,7 @@ def one_off(x: torch.Tensor) -> torch.Tensor:
             lambda x: x.abs().where(x > 0, math.nan),
             "output 0, element [0, 0] is 1.0 in eager, nan as exported",
         ),
+        (lambda x: x.abs() * (1 + 3e-5), "output 0, element [0, 0] is 1.0 in eager, 1.00003 as exported"),
         (
             lambda x: -x.abs() * torch.tensor([-1.0, -1.0, 1.0]),
             "element [0, 2] is 0.0 in eager, -0.0 as exported",
@@ -243,3 +244,12 @@ def test_a_program_that_raises_on_other_inputs_is_a_failure_at_export() -> None:
     with pytest.raises(LoweringFailure) as caught:
         check_export(exported, case, [randn(3)])
     assert (caught.value.stage, caught.value.finding) == (Stage.EXPORT, Finding.RAISED)
+
+
+def test_what_tosa_leaves_open_too_is_no_failure_of_the_stack(evaluator: Evaluator) -> None:
+    """CAST clips 3e9 to the largest int32, and ADD overflows."""
+    case = subject(lambda x: x.to(torch.int32) + 1, torch.tensor([3e9, 1.5]))
+    record = evaluator.evaluate(case, FP, "none", "emulation")
+    assert (record.verdict, record.stage, record.finding) == (Verdict.ERROR, Stage.EXPORT, Finding.INPUT)
+    assert record.message.startswith("nothing to judge, choose other inputs: 1 of 2 elements of output 0")
+    assert "(to); and so does TOSA: " in record.message

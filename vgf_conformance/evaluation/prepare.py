@@ -30,13 +30,13 @@ from vgf_conformance.formats.boundary import Problem, check_shared_outputs, chec
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph, read_graph
 from vgf_conformance.formats.vgf import read_vgf
-from vgf_conformance.lowering.artifact import Artifact
+from vgf_conformance.lowering.artifact import Artifact, LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import export, lower
 from vgf_conformance.lowering.tensors import from_physical, to_numpy
 from vgf_conformance.results.record import Comparison, FirstWrong
 from vgf_conformance.targets.base import Target
-from vgf_conformance.vocabulary import Finding, Profile, Stage
+from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
 
 @dataclass
@@ -80,13 +80,15 @@ def prepare(
         watch = Watch()
         quantised = tensors(artifact.quantised.walk(inputs, after=watch))
         undefined = undefined.joined(watch.found(artifact.quantised, quantised))
+    walked = walk_program(artifact, inputs, reference)
+    _require_predictable(walked, undefined)
     prepared = Prepared(
         artifact=artifact,
         graphs=graphs,
         problems=_static_problems(artifact, graphs),
         eager=eager,
         quantised=quantised,
-        reference=walk_program(artifact, inputs, reference),
+        reference=walked,
         inputs=inputs,
         undefined=undefined,
     )
@@ -98,6 +100,15 @@ def prepare(
     prepared.comparisons = [*_quantisation(subject, prepared), *_lowering(subject, prepared)]
     prepared.first_wrong = _noisy_reference(prepared, reference)
     return prepared
+
+
+def _require_predictable(walked: Walk, undefined: Undefined) -> None:
+    """Raise LoweringFailure where TOSA leaves open what the graph gives, and PyTorch does so as well."""
+    failure = walked.failure
+    if failure is not None and failure.finding is Finding.UNPREDICTABLE and undefined.masks:
+        reasons = "; ".join(undefined.notes())
+        message = f"nothing to judge, choose other inputs: {reasons}; and so does TOSA: {failure.message}"
+        raise LoweringFailure(Verdict.ERROR, Stage.EXPORT, Finding.INPUT, message)
 
 
 def _static_problems(artifact: Artifact, graphs: list[TosaGraph]) -> list[Problem]:
