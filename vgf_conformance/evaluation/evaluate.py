@@ -416,7 +416,12 @@ def _reported_outputs(prepared: Prepared, outputs: Sequence[torch.Tensor], targe
         for name, right in against.items()
         if right is not None and len(right) == len(outputs)
         for number, (actual, expected, scale) in enumerate(
-            zip(outputs, right, prepared.artifact.output_scales, strict=True)
+            zip(
+                prepared.undefined.without(outputs, right),
+                right,
+                prepared.artifact.output_scales,
+                strict=True,
+            )
         )
     ]
 

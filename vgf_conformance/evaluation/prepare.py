@@ -217,6 +217,7 @@ def _judged(
         return [wrong]
     precise = None if prepared.quantised is not None else run_eager_fp64(subject.module, subject.inputs)
     values = native if precise is None else tensors(precise)
+    beside_eager = prepared.undefined.without(outputs, prepared.eager)
     outputs, values = prepared.undefined.without(outputs, native), prepared.undefined.without(values, native)
     if errors is None:
         errors = _allowed_errors(prepared, has_precise=precise is not None)
@@ -236,7 +237,7 @@ def _judged(
         comparisons.append(judge_output(number, to_numpy(output), expected))
         if prepared.quantised is not None:
             comparisons.append(
-                reported(f"{target}/eager", Stage.LOWER, number, output, prepared.eager[number])
+                reported(f"{target}/eager", Stage.LOWER, number, beside_eager[number], prepared.eager[number])
             )
     return comparisons
 
