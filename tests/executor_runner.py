@@ -16,7 +16,7 @@ from pathlib import Path
 
 #: Names what the runner does; the first is the default.
 MODE = "VGF_CONFORMANCE_TEST_RUNNER"
-MODES = ("copy", "abs", "short", "silent", "crash", "hang", "refuse", "drift")
+MODES = ("copy", "abs", "short", "silent", "crash", "hang", "refuse", "drift", "endless", "link", "talk")
 
 
 def main(arguments: list[str]) -> int:
@@ -31,11 +31,23 @@ def main(arguments: list[str]) -> int:
     if mode == "hang":
         subprocess.Popen(["sleep", "3600"])
         time.sleep(3600)
+    if mode == "talk":
+        print("on and on\n" * 1_000_000 + "the end", flush=True)
+        return 1
     for number, name in enumerate(inputs.split(",")):
         content = Path(name).read_bytes()
         if mode != "silent" and content:
-            Path(f"{output}-{number}.bin").write_bytes(_made(mode, content))
+            _write(mode, Path(f"{output}-{number}.bin"), content)
     return 0
+
+
+def _write(mode: str, path: Path, content: bytes) -> None:
+    if mode == "link":
+        path.symlink_to("/dev/zero")
+        return
+    path.write_bytes(_made(mode, content))
+    if mode == "endless":
+        os.truncate(path, 1 << 40)
 
 
 def _made(mode: str, content: bytes) -> bytes:

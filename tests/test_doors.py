@@ -27,7 +27,6 @@ METHODS = {"open", "read_text", "read_bytes", "write_text", "write_bytes", "tofi
 MODULES = {"zipfile", "tarfile", "tomllib", "tomli", "shelve", "dbm", "csv", "configparser", "xml", "yaml"}
 
 OURS = "a file of this package or of an installed one"
-ASKED = "the answer of a process that we started, of our own code"
 TEMPORARY = "a file in a temporary folder of ours, that we or a tool of the SDK wrote there"
 USERS = "source that the user asks to be executed"
 
@@ -72,13 +71,11 @@ ALLOWED = {
     ("lowering/lower.py", "read_bytes"): TEMPORARY,
     ("packs/build.py", "write_bytes"): TEMPORARY,
     ("packs/archive.py", "read_bytes"): TEMPORARY,
-    ("targets/executor.py", "read_bytes"): "what the user's own runner wrote into a temporary folder of ours",
     ("tosatests/generate.py", "numpy.load"): TEMPORARY,
     ("tosatests/generate.py", "json.loads"): TEMPORARY,
     ("tosatests/generate.py", "read_text"): TEMPORARY,
     ("tosatests/generate.py", "read_bytes"): TEMPORARY,
     ("tosatests/agreement.py", "os.open"): "/dev/null",
-    ("targets/runtime.py", "json.loads"): ASKED,
     ("packs/archive.py", "zipfile"): "the door of packs: members are listed and checked before one is read",
     ("packs/archive.py", "open"): "the door of packs",
 }

@@ -11,7 +11,6 @@ import importlib.util
 import os
 import platform
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from tabulate import tabulate
 
 from vgf_conformance.formats.convert import find_converter
 from vgf_conformance.formats.delegate import Delegate, Port
-from vgf_conformance.launch import import_command, python_environment
+from vgf_conformance.launch import import_command, python_environment, signal_name
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.asking import NO_DEVICE, ask, why_no_device
 from vgf_conformance.targets.base import Target, TargetFailure
@@ -431,7 +430,7 @@ def _explained(process: subprocess.CompletedProcess[str]) -> str:
     if glibc:
         return f"needs glibc {glibc[1]}, this machine has {_glibc()}"
     if process.returncode < 0:
-        return f"crashed with {signal.Signals(-process.returncode).name}"
+        return f"crashed with {signal_name(process.returncode)}"
     words = process.stderr.strip().splitlines()
     return words[-1] if words else f"ended with exit status {process.returncode}"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -67,6 +68,15 @@ def leave_working_directory() -> None:
 def search_path() -> str:
     """The folders of PATH that do not depend on the working directory."""
     return python_environment().get("PATH", os.defpath)
+
+
+def signal_name(status: int) -> str:
+    """The signal that ended a process whose exit status is ``status``, which is negative."""
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        # Those for real-time use have no names.
+        return f"signal {-status}"
 
 
 def _start() -> str:

@@ -11,8 +11,10 @@ import pytest
 from tests import executor_runner
 from vgf_conformance.formats.delegate import Port
 from vgf_conformance.formats.pte import Executable
+from vgf_conformance.targets import programs
 from vgf_conformance.targets.base import TargetFailure
 from vgf_conformance.targets.executor import ExecutorRunner
+from vgf_conformance.targets.process import LAST_WORDS
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 FLAT = Port((4,), "float32", (0,))
@@ -62,6 +64,8 @@ def test_a_plain_value_counts_as_an_input(tmp_path: Path) -> None:
         ("refuse", (Verdict.FAIL, Finding.RAISED), "executor_runner ended with exit status 1"),
         ("silent", (Verdict.FAIL, Finding.UNWRITTEN), "executor_runner: output-0.bin was not written"),
         ("short", (Verdict.FAIL, Finding.UNWRITTEN), "output-0.bin has 15 bytes, should have 16"),
+        ("endless", (Verdict.FAIL, Finding.UNWRITTEN), "output-0.bin is too large: 1099511627776 bytes"),
+        ("link", (Verdict.FAIL, Finding.UNWRITTEN), "output-0.bin is a link"),
     ],
 )
 def test_a_runner_that_fails(
@@ -71,6 +75,21 @@ def test_a_runner_that_fails(
     assert (found.verdict, found.finding) == expected
     assert message in found.message
     assert found.log == "executor_runner: last words"
+
+
+def test_the_end_of_a_long_log_is_kept(tmp_path: Path) -> None:
+    found = failure(runner(tmp_path, "talk"))
+    assert found.message == "executor_runner ended with exit status 1"
+    assert found.log.endswith("on and on\nthe end")
+    assert len(found.log) <= LAST_WORDS
+
+
+def test_of_a_long_log_the_middle_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "LIMIT", 3)
+    (tmp_path / "log").write_bytes(b"0abcdefghijk")
+    with (tmp_path / "log").open("rb") as log:
+        assert programs.said(log.fileno(), 6) == "fghijk"
+        assert programs.said(log.fileno(), 1) == "abc\n... 5 bytes ...\nijk"
 
 
 def test_a_runner_that_hangs_ends_with_all_that_it_started(tmp_path: Path) -> None:

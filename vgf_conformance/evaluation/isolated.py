@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import IO, Any
 
 from vgf_conformance.cases.modelfile import read_model_file
-from vgf_conformance.launch import python_command, python_environment
+from vgf_conformance.launch import python_command, python_environment, signal_name
 from vgf_conformance.targets.base import Target
 from vgf_conformance.terminal import one_line, warn
 from vgf_conformance.untrusted import Malformed, parse_json
@@ -219,7 +219,4 @@ def _ending(status: object) -> str:
 def _status(status: int) -> str:
     if status >= 0:
         return f"ended with exit status {status}"
-    try:
-        return f"was ended by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was ended by signal {-status}"
+    return f"was ended by {signal_name(status)}"

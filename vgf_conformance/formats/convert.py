@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from vgf_conformance.launch import python_environment, search_path
+from vgf_conformance.launch import python_environment, search_path, signal_name
 from vgf_conformance.vocabulary import Finding, UserError, Verdict
 
 _TIME_LIMIT = 300.0
@@ -73,7 +72,7 @@ def convert(tosa: bytes) -> bytes:
             raise UserError(f"the model converter does not launch: {error}") from error
         log = (done.stdout + done.stderr).decode(errors="replace").replace(folder, "...")
         if done.returncode < 0:
-            message = f"the model converter was ended by {signal.Signals(-done.returncode).name}"
+            message = f"the model converter was ended by {signal_name(done.returncode)}"
             raise Refusal(Verdict.CRASH, Finding.CRASHED, message, log)
         if done.returncode or not target.exists():
             message = f"the model converter refuses the graph: {_reason(log)}"

@@ -9,7 +9,6 @@ import hashlib
 import io
 import os
 import pickle
-import signal
 import subprocess
 import tempfile
 import time
@@ -27,6 +26,7 @@ from torch.export import ExportedProgram
 from vgf_conformance import __version__
 from vgf_conformance.formats.convert import beside_python, find_converter
 from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.launch import signal_name
 from vgf_conformance.lowering.artifact import Artifact, LeftoverNode, LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, innermost, whole
@@ -361,7 +361,7 @@ def _unlaunched(error: Exception) -> str:
 def _rejection(error: Exception, tosa: bytes) -> LoweringFailure:
     cause, output = innermost(error), str(error)
     if isinstance(cause, subprocess.CalledProcessError) and cause.returncode < 0:
-        message = f"the model converter was ended by {signal.Signals(-cause.returncode).name}"
+        message = f"the model converter was ended by {signal_name(cause.returncode)}"
         return LoweringFailure(Verdict.CRASH, Stage.CONVERT, Finding.CRASHED, message, output, tosa)
     lines = [line.strip() for line in output.splitlines() if "error" in line.lower()]
     message = f"the model converter rejects the TOSA graph: {lines[0] if lines else 'it does not say why'}"

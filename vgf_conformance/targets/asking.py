@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from vgf_conformance.launch import python_command, python_environment
+from vgf_conformance.launch import python_command, python_environment, signal_name
+from vgf_conformance.targets.programs import run
 from vgf_conformance.targets.vulkan import Driver, library_of
 from vgf_conformance.terminal import one_line
 from vgf_conformance.untrusted import parse_json
@@ -72,31 +71,23 @@ def why_no_device(driver: Driver, variables: Mapping[str, str]) -> str:
 
 def _asked(environment: Mapping[str, str], seconds: float) -> tuple[dict[str, Any] | str, str]:
     """The probe's answer, or what became of it, and what it wrote to standard error."""
-    try:
-        done = subprocess.run(
-            python_command("vgf_conformance.targets.probe"),
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-        )
-    except subprocess.TimeoutExpired:
+    done = run(python_command("vgf_conformance.targets.probe"), environment, seconds)
+    if done is None:
         return f"did not say within {seconds:g} s which devices it has", ""
-    said = done.stderr.decode(errors="replace")
-    if done.returncode == 0:
-        return _answer(done.stdout), said
-    if done.returncode < 0:
-        return f"ended the process that asked it by {signal.Signals(-done.returncode).name}", said
-    words = said.strip().splitlines()
-    why = one_line(words[-1]) if words else f"exit status {done.returncode}"
-    return f"could not be asked: {why}", said
+    if done.status == 0:
+        return _answer(done.out), done.err
+    if done.status < 0:
+        return f"ended the process that asked it by {signal_name(done.status)}", done.err
+    words = done.err.strip().splitlines()
+    why = one_line(words[-1]) if words else f"exit status {done.status}"
+    return f"could not be asked: {why}", done.err
 
 
-def _answer(output: bytes) -> dict[str, Any] | str:
+def _answer(output: str) -> dict[str, Any] | str:
     """What the probe printed; a driver may write to standard output as well."""
     for line in reversed(output.splitlines()):
         with contextlib.suppress(ValueError):
-            answer = parse_json(line)
+            answer = parse_json(line.encode())
             if isinstance(answer, dict) and "devices" in answer:
                 return answer
     return "could not be asked: no answer among what it wrote to standard output"

@@ -8,8 +8,6 @@ each output that is a tensor.
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -21,11 +19,13 @@ import numpy as np
 from vgf_conformance.formats.delegate import Port
 from vgf_conformance.formats.pte import Executable
 from vgf_conformance.formats.tosa import storage
-from vgf_conformance.launch import python_environment
+from vgf_conformance.launch import python_environment, signal_name
 from vgf_conformance.targets.base import Array, Outputs, TargetFailure
 from vgf_conformance.targets.process import LAST_WORDS
+from vgf_conformance.targets.programs import said, wait
 from vgf_conformance.targets.sentinel import compare_runs
 from vgf_conformance.targets.validation import messages
+from vgf_conformance.untrusted import BadFile, kind_of, read_bytes
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 
@@ -47,9 +47,9 @@ class ExecutorRunner:
                 # What is no tensor has its value in the program; the runner counts it all the same.
                 content = b"" if port is None else np.asarray(value).transpose(port.dim_order).tobytes()
                 (here / f"input{number}.bin").write_bytes(content)
-            (first, said), (second, _) = (self._run(here, program) for _ in range(2))
+            (first, text), (second, _) = (self._run(here, program) for _ in range(2))
         outputs = compare_runs(first, second)
-        outputs.validation = messages(said)
+        outputs.validation = messages(text)
         return outputs
 
     def close(self) -> None:
@@ -60,14 +60,13 @@ class ExecutorRunner:
             left.unlink()
         files = ",".join(f"input{number}.bin" for number in range(len(program.inputs)))
         command = [str(self._path), "--model_path=program.pte", f"--inputs={files}", "--output_file=output"]
-        log = folder / "log.txt"
-        with log.open("wb") as output:
+        with (folder / "log.txt").open("w+b") as log:
             try:
                 process = subprocess.Popen(
                     command,
                     cwd=folder,
                     stdin=subprocess.DEVNULL,
-                    stdout=output,
+                    stdout=log,
                     stderr=subprocess.STDOUT,
                     env=python_environment(self._environment),
                     start_new_session=True,
@@ -75,24 +74,15 @@ class ExecutorRunner:
             except OSError as error:
                 message = f"{self._path} does not start ({error.strerror})"
                 raise TargetFailure(Verdict.ERROR, Stage.RUN, Finding.RAISED, message) from error
-            status = self._ended(process)
-        said = log.read_bytes().decode(errors="replace")
+            status = wait(process, self._time_limit)
+            text = said(log.fileno())
         if status != 0:
-            raise self._failure(status, said[-LAST_WORDS:].strip())
+            raise self._failure(status, text[-LAST_WORDS:].strip())
         return [
-            _output(folder, number, port, said)
+            _output(folder, number, port, text)
             for number, port in enumerate(program.outputs)
             if port is not None
-        ], said
-
-    def _ended(self, process: subprocess.Popen[bytes]) -> int | None:
-        """The exit status; None where the time limit was over. Whatever the runner started ends with it."""
-        try:
-            return process.wait(self._time_limit)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            _kill_group(process)
+        ], text
 
     def _failure(self, status: int | None, words: str) -> TargetFailure:
         name = self._path.name
@@ -100,18 +90,10 @@ class ExecutorRunner:
             message = f"{name} did not end within {self._time_limit:g} s: it was killed"
             return TargetFailure(Verdict.TIMEOUT, Stage.RUN, Finding.HUNG, message, words)
         if status < 0:
-            message = f"{name} was ended by {signal.Signals(-status).name}"
+            message = f"{name} was ended by {signal_name(status)}"
             return TargetFailure(Verdict.CRASH, Stage.RUN, Finding.CRASHED, message, words)
         message = f"{name} ended with exit status {status}"
         return TargetFailure(Verdict.FAIL, Stage.RUN, Finding.RAISED, message, words)
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    process.wait()
 
 
 def _require_static_tensors(program: Executable) -> None:
@@ -133,15 +115,13 @@ def _output(folder: Path, number: int, port: Port, words: str) -> Array:
     dtype = storage(port.dtype)
     wanted = int(np.prod(port.shape, dtype=np.int64)) * dtype.itemsize
     path = folder / f"output-{number}.bin"
-    content = path.read_bytes() if path.is_file() else None
-    if content is None or len(content) != wanted:
-        found = "was not written" if content is None else f"has {len(content)} bytes, should have {wanted}"
-        raise TargetFailure(
-            Verdict.FAIL,
-            Stage.RUN,
-            Finding.UNWRITTEN,
-            f"executor_runner: {path.name} {found}",
-            words[-LAST_WORDS:].strip(),
-        )
+    try:
+        content = read_bytes(path, wanted)
+        wrong = f"has {len(content)} bytes, should have {wanted}" if len(content) != wanted else ""
+    except BadFile as error:
+        content, wrong = b"", "was not written" if kind_of(path) is None else error.why
+    if wrong:
+        message = f"executor_runner: {path.name} {wrong}"
+        raise TargetFailure(Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN, message, words[-LAST_WORDS:].strip())
     array = np.frombuffer(content, dtype).reshape(port.physical_shape)
     return array.transpose([port.dim_order.index(axis) for axis in range(len(port.dim_order))])

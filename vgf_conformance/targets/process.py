@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import signal
 import socket
 import subprocess
 import tempfile
@@ -17,12 +16,13 @@ from typing import Any, BinaryIO
 
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.pte import Executable
-from vgf_conformance.launch import python_command, python_environment
+from vgf_conformance.launch import python_command, python_environment, signal_name
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Outputs, Target, TargetFailure
 from vgf_conformance.targets.borrowed import BorrowedProcess
 from vgf_conformance.targets.capabilities import Platform
 from vgf_conformance.targets.capable import CapableTarget
+from vgf_conformance.targets.programs import said
 from vgf_conformance.targets.validation import messages
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
@@ -201,7 +201,7 @@ class ProcessTarget:
         words = self._last_words()
         self.close()
         if status is not None and status < 0:
-            what = f"the worker was ended by {signal.Signals(-status).name}"
+            what = f"the worker was ended by {signal_name(status)}"
         else:
             what = f"the worker ended with exit status {status}"
         return TargetFailure(Verdict.CRASH, Stage.RUN, Finding.CRASHED, what, words)
@@ -210,7 +210,7 @@ class ProcessTarget:
         """What the worker wrote since this was last asked."""
         assert self._log is not None
         start, self._heard = self._heard, os.fstat(self._log.fileno()).st_size
-        return os.pread(self._log.fileno(), self._heard - start, start).decode(errors="replace")
+        return said(self._log.fileno(), start)
 
     def _last_words(self) -> str:
         """The end of the worker's output, after what the validation layer said in this call."""

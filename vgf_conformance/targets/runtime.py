@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
-import signal
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,13 +15,16 @@ from typing import Any, Protocol
 
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.pte import BACKEND, Executable
-from vgf_conformance.launch import python_command, python_environment
+from vgf_conformance.launch import python_command, python_environment, signal_name
 from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Array, Outputs, Target
 from vgf_conformance.targets.capabilities import Platform, surroundings
 from vgf_conformance.targets.executor import ExecutorRunner
 from vgf_conformance.targets.process import ProcessTarget
+from vgf_conformance.targets.programs import run
 from vgf_conformance.targets.runtime_choice import LIBRARY, RuntimeChoice
+from vgf_conformance.terminal import one_line
+from vgf_conformance.untrusted import parse_json
 from vgf_conformance.vocabulary import PROGRAM_TARGET, UserError
 
 #: Seconds in which torch, the runtime and a library must be loaded, on a busy machine too.
@@ -155,23 +155,17 @@ def _fault(
 
 def _asked(library: Path | None, backend: str, variables: Mapping[str, str]) -> dict[str, Any] | str:
     """The probe's answer, or what became of it."""
-    try:
-        done = subprocess.run(
-            python_command("vgf_conformance.runtime.probe", backend, *([str(library)] if library else [])),
-            env=python_environment(variables),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
+    command = python_command("vgf_conformance.runtime.probe", backend, *([str(library)] if library else []))
+    done = run(command, python_environment(variables), _SECONDS)
+    if done is None:
         return f"did not load within {_SECONDS:g} s"
-    if done.returncode < 0:
-        return f"ended the process that loaded it by {signal.Signals(-done.returncode).name}"
-    for line in reversed(done.stdout.splitlines()):
+    if done.status < 0:
+        return f"ended the process that loaded it by {signal_name(done.status)}"
+    for line in reversed(done.out.splitlines()):
         # A library may write to standard output as well.
         with contextlib.suppress(ValueError):
-            answer = json.loads(line)
+            answer = parse_json(line.encode())
             if isinstance(answer, dict) and "registered" in answer:
                 return answer
-    words = done.stderr.decode(errors="replace").strip().splitlines()
-    return f"could not be asked: {words[-1] if words else f'exit status {done.returncode}'}"
+    words = done.err.strip().splitlines()
+    return f"could not be asked: {one_line(words[-1]) if words else f'exit status {done.status}'}"
