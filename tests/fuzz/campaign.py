@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import hypothesis
@@ -43,10 +44,58 @@ PROCESS_BYTES = 6 << 30
 TURN = 8.0
 SHRINKING = 10.0
 _INPUTS = 200
+#: Bytes of files that have no content but zeros: one that no reader takes, and a line without an end.
+_LENGTHS = {"sparse": 5 << 30, "line": 200 << 20}
 
 
 class Fault(Exception):
     """A reader that takes an input badly: anything but a refusal or success."""
+
+
+class Executed:
+    """Notices code that is compiled, executed, unpickled or started while something is read."""
+
+    def __init__(self) -> None:
+        self._watching = False
+        self._seen: list[str] = []
+        sys.addaudithook(self._hear)
+
+    @contextmanager
+    def noticed(self) -> Iterator[list[str]]:
+        """Gives what is noticed within."""
+        self._watching, self._seen = True, []
+        try:
+            yield self._seen
+        finally:
+            self._watching = False
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._watching and (event in _STARTS or (event in _RUNS and _is_text(event, arguments))):
+            self._watching = False
+            # Modules that are imported late execute what is their own.
+            if not _importing():
+                self._seen.append(event)
+            self._watching = True
+
+
+_STARTS = {"pickle.find_class", "marshal.loads", "os.system", "os.posix_spawn", "subprocess.Popen"}
+_RUNS = {"compile", "exec"}
+
+
+def _is_text(event: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether it is a text that is compiled, or executed: those of a file have its name."""
+    name = arguments[1] if event == "compile" else arguments[0].co_filename
+    return str(name).startswith("<")
+
+
+def _importing() -> bool:
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and "importlib._bootstrap" not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None
+
+
+EXECUTED = Executed()
 
 
 class Slow(BaseException):
@@ -74,14 +123,14 @@ def place(made: Input, path: Path) -> None:
         path.symlink_to("/dev/zero" if made.place == "endless" else path.with_name("elsewhere"))
     else:
         path.write_bytes(made.content)
-        if made.place == "sparse":
-            os.truncate(path, 5 << 30)
+        if made.place in _LENGTHS:
+            os.truncate(path, _LENGTHS[made.place])
 
 
 def judge(form: Format, made: Input, path: Path) -> None:
     """Let ``form`` read ``made`` at ``path``; raises Fault, or Slow."""
     place(made, path)
-    with _within(SECONDS), _traced() as peak:
+    with _within(SECONDS), _traced() as peak, EXECUTED.noticed() as executed:
         try:
             form.read(path)
         except (UserError, Malformed) as error:
@@ -93,6 +142,8 @@ def judge(form: Format, made: Input, path: Path) -> None:
             raise Fault(f"raises {type(error).__name__}: {error}") from error
         finally:
             taken = peak()
+    if executed:
+        raise Fault(f"executes what it reads ({executed[0]})")
     if taken > FREE_BYTES + TIMES_OVER * len(made.content):
         raise Fault(f"takes {taken >> 20} MiB of memory for {len(made.content)} bytes")
 
@@ -125,11 +176,21 @@ def _within(seconds: float) -> Iterator[None]:
 def explore(form: Format, path: Path, seconds: float, start: int) -> tuple[int, Finding | None]:
     """Let ``form`` read damaged inputs at ``path`` for so long: how many, and what was found, shrunk."""
     inputs, end = form.damaged(form.seeds()), time.monotonic() + seconds
-    count, found = 0, None
+    count, found = len(form.places), _misplaced(form, path)
     while found is None and time.monotonic() < end:
         tried, found = _round(form, path, inputs, end, start)
         count, start = count + tried, start + 1
     return count, found
+
+
+def _misplaced(form: Format, path: Path) -> Finding | None:
+    """What is found where something else than a file lies at ``path``."""
+    for made in (Input(b"", place) for place in form.places):
+        try:
+            judge(form, made, path)
+        except (Fault, Slow) as error:
+            return Finding(made, str(error))
+    return None
 
 
 def _round(form: Format, path: Path, inputs: Any, end: float, number: int) -> tuple[int, Finding | None]:

@@ -23,7 +23,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.fuzz import mutations
-from tests.fuzz.mutations import Input
+from tests.fuzz.mutations import PLACES, Input
 from tests.packs.helpers import members, written
 from tests.results.records import record
 from vgf_conformance.comparison.device import judge_device
@@ -68,19 +68,23 @@ _CASES = (
     "hardtanh[zero_to_six-INT-a8w8-pc]",
 )
 _LIMIT = 1 << 28
+#: What may stand behind a file without being read.
+_MORE = b"\xa5" * 64
 
 
 @dataclass(frozen=True)
 class Format:
     """``seeds`` are sound, ``damaged`` draws others, ``read`` takes the path of one.
 
-    ``suffix`` is the end of its file's name, by which some readers go.
+    ``suffix`` is the end of its file's name, by which some readers go; ``places`` are what else may lie where
+    the file should.
     """
 
     seeds: Callable[[], Sequence[bytes]]
     damaged: Callable[[Sequence[bytes]], st.SearchStrategy[Input]]
     read: Callable[[Path], None]
     suffix: str = ""
+    places: Sequence[str] = ()
 
 
 @functools.cache
@@ -144,7 +148,7 @@ def _bomb() -> bytes:
 
 
 def _damaged_archives(seeds: Sequence[bytes]) -> st.SearchStrategy[Input]:
-    return mutations.placed(mutations.damaged_bytes([*seeds, _bomb()]))
+    return mutations.damaged_bytes([*seeds, _bomb()]).map(Input)
 
 
 def _damaged_manifests(seeds: Sequence[bytes]) -> st.SearchStrategy[Input]:
@@ -208,7 +212,9 @@ def _read_tosa(path: Path) -> None:
 
 
 def _read_vgf(path: Path) -> None:
-    vgf = read_vgf(read_bytes(path, _LIMIT))
+    content = read_bytes(path, _LIMIT)
+    vgf = read_vgf(content)
+    assert read_vgf(content + _MORE) == vgf
     for number in range(len(vgf.outputs)):
         vgf.is_written(number)
         vgf.shared_inputs(number)
@@ -220,7 +226,10 @@ def _read_vgf(path: Path) -> None:
 def _read_pte(path: Path) -> None:
     content = read_bytes(path, FILE_LIMIT)
     read_executable(content)
-    assert sum(map(len, set(read_delegates(content)))) <= len(content)
+    delegates = read_delegates(content)
+    assert sum(map(len, set(delegates))) <= len(content)
+    # No length leads out of the file.
+    assert read_delegates(content + _MORE) == delegates
 
 
 def _arrays() -> list[bytes]:
@@ -264,7 +273,7 @@ def _headers(draw: st.DrawFn) -> bytes:
 
 
 def _damaged_arrays(seeds: Sequence[bytes]) -> st.SearchStrategy[Input]:
-    return mutations.placed(st.one_of(_headers(), mutations.damaged_bytes(seeds)))
+    return st.one_of(_headers(), mutations.damaged_bytes(seeds)).map(Input)
 
 
 def _read_npy(path: Path) -> None:
@@ -367,12 +376,20 @@ def _read_mandatory(path: Path) -> None:
     mandatory_cases(path)
 
 
+def _mandatory() -> list[bytes]:
+    return [(ROOT / "golden" / "mandatory" / "0.1.0.txt").read_bytes()[:500]]
+
+
+def _damaged_lines(seeds: Sequence[bytes]) -> st.SearchStrategy[Input]:
+    return mutations.damaged_lines(seeds).map(Input)
+
+
 def _json(seeds: Sequence[bytes]) -> st.SearchStrategy[Input]:
-    return mutations.placed(mutations.damaged_json(seeds))
+    return mutations.damaged_json(seeds).map(Input)
 
 
 def _toml(seeds: Sequence[bytes]) -> st.SearchStrategy[Input]:
-    return mutations.placed(mutations.damaged_toml(seeds, tomllib.loads))
+    return mutations.damaged_toml(seeds, tomllib.loads).map(Input)
 
 
 def _files(*paths: Path) -> Callable[[], Sequence[bytes]]:
@@ -382,34 +399,29 @@ def _files(*paths: Path) -> Callable[[], Sequence[bytes]]:
 _ICD = b'{"file_format_version": "1.0.1", "ICD": {"library_path": "libvulkan_x.so", "api_version": "1.3"}}'
 
 FORMATS = {
-    "npy": Format(_arrays, _damaged_arrays, _read_npy),
-    "pack": Format(lambda: [_pack()], _damaged_archives, _read_pack),
+    "npy": Format(_arrays, _damaged_arrays, _read_npy, places=PLACES),
+    "pack": Format(lambda: [_pack()], _damaged_archives, _read_pack, places=PLACES),
     "manifest": Format(lambda: [_pack()], _damaged_manifests, _read_pack),
     "members": Format(lambda: [_pack()], _damaged_members, _read_pack),
     "tosa": Format(lambda: [call.delegate.tosa for call in _calls()], _damaged_bytes, _read_tosa),
     "vgf": Format(lambda: [call.delegate.vgf for call in _calls()], _damaged_bytes, _read_vgf),
-    "pte": Format(
-        _files(SEEDS / "sorted.pte"),
-        lambda seeds: mutations.placed(mutations.damaged_bytes(seeds)),
-        _read_pte,
-    ),
-    "results": Format(
-        _results, lambda seeds: mutations.placed(mutations.damaged_lines(seeds)), _read_results, ".jsonl"
-    ),
-    "statement": Format(_statement, _json, _checked(statement.Statement.decode)),
+    "pte": Format(_files(SEEDS / "sorted.pte"), _damaged_bytes, _read_pte, places=PLACES),
+    "results": Format(_results, _damaged_lines, _read_results, ".jsonl", (*PLACES, "line")),
+    "statement": Format(_statement, _json, _checked(statement.Statement.decode), places=PLACES),
     "capabilities": Format(
         _files(ROOT / "reports" / "qualification" / "nvidia-h200-capabilities.json"),
         _json,
         _checked(statement.parse_capabilities),
+        places=PLACES,
     ),
-    "waivers": Format(lambda: [_WAIVER], _toml, _checked(_read_waivers)),
+    "waivers": Format(lambda: [_WAIVER], _toml, _checked(_read_waivers), places=PLACES),
     "expectations": Format(
-        _files(ROOT / "golden" / "expectations" / "test_exponential.toml"), _toml, _read_expectations, ".toml"
+        _files(ROOT / "golden" / "expectations" / "test_exponential.toml"),
+        _toml,
+        _read_expectations,
+        ".toml",
+        PLACES,
     ),
-    "icd": Format(lambda: [_ICD], _json, _read_manifest, ".json"),
-    "mandatory": Format(
-        lambda: [(ROOT / "golden" / "mandatory" / "0.1.0.txt").read_bytes()[:500]],
-        lambda seeds: mutations.placed(mutations.damaged_bytes(seeds)),
-        _read_mandatory,
-    ),
+    "icd": Format(lambda: [_ICD], _json, _read_manifest, ".json", PLACES),
+    "mandatory": Format(_mandatory, _damaged_bytes, _read_mandatory, places=PLACES),
 }

@@ -13,7 +13,7 @@ import tomli_w
 from hypothesis import strategies as st
 
 #: What may lie where a file should: see ``campaign.place``.
-PLACES = ("file", "pipe", "sparse", "link", "endless", "folder")
+PLACES = ("pipe", "sparse", "link", "endless", "folder")
 
 
 @dataclass(frozen=True)
@@ -192,10 +192,3 @@ def damaged_lines(seeds: Sequence[bytes]) -> Contents:
         return draw(st.sampled_from([b"\n", b"\n", b"\n", b"\n\n", b"\r\n", b""])).join(chosen) + b"\n"
 
     return st.one_of(lines(), lines(), lines(), damaged_bytes(seeds))
-
-
-def placed(contents: Contents) -> st.SearchStrategy[Input]:
-    """``contents`` as files; some of them are something else than a file."""
-    files = contents.map(Input)
-    others = st.sampled_from([Input(b"", place) for place in PLACES if place != "file"])
-    return st.integers(0, 39).flatmap(lambda number: others if number == 39 else files)
