@@ -82,3 +82,57 @@ def test_only_regular_files_are_replaced(tmp_path: Path, make: object) -> None:
 def test_a_device_is_not_replaced() -> None:
     with pytest.raises(UserError, match="/dev/null: it is a device"):
         files.write(Path("/dev/null"), "new")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A folder with results of two runs, a model file, and a link to it."""
+    for name in ("old", "new"):
+        with ResultsWriter(tmp_path / name, {}) as writer:
+            writer.append(record())
+    (tmp_path / "model.py").write_text("import torch\n")
+    (tmp_path / "link.py").symlink_to("model.py")
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("compare old new -o new/results.jsonl", "name a file that ends in .md"),
+        ("compare old new -o other.zip", "name a file that ends in .md"),
+        ("pack build suites/test_x.py -o new/results.jsonl", "name a file that ends in .zip"),
+        ("pack build suites/test_x.py -o suites/test_x.py", "name a file that ends in .zip"),
+        ("reduce model.py -o new/results.jsonl", "name a file that ends in .py"),
+        ("reduce model.py -o model.py", "it is what is read; name another"),
+        ("reduce link.py -o model.py", "it is what is read; name another"),
+        ("reduce model.py -o link.py", "it is a link, not a regular file"),
+        ("reduce model.py -o /dev/full", "it is a device, not a regular file"),
+        ("bisect model.py -o model.py", "model.py is not a folder: name another"),
+        ("bisect model.py -o /dev/full", "/dev/full is not a folder: name another"),
+    ],
+)
+def test_nothing_of_another_kind_is_replaced(
+    command: str, words: str, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(runs)
+    before = contents(runs)
+    assert main(command.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
+    assert contents(runs) == before
+
+
+@pytest.mark.parametrize("command", ["report", "merge"])
+def test_a_report_does_not_replace_what_it_is_made_of(
+    command: str, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = (runs / "new" / "results.jsonl").rename(runs / "junit.xml")
+    before = results.read_bytes()
+    assert main([command, str(results), "-o", str(runs)]) == 2
+    assert "junit.xml: it is what is read; name another" in capsys.readouterr().err
+    assert results.read_bytes() == before
+    assert not (runs / "matrix.md").exists()

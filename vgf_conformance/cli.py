@@ -540,6 +540,7 @@ def _bisect(parsed: argparse.Namespace) -> int:
     profile = Profile.parse(parsed.profile)
     scheme = known_scheme(parsed.scheme) if parsed.scheme else None
     _require_lowering()
+    files.require_folder(parsed.output)
     answer = "every operator is right: no step of the lowering and no operator of the target is off"
     code = EXIT_PASS
     with _models(["emulation"], DriverChoice(parsed.driver)) as (server, opened):
@@ -557,6 +558,8 @@ def _reduce(parsed: argparse.Namespace) -> int:
     runtime = _runtime_choice(parsed, targets)
     _require_lowering()
     output = parsed.output or Path(f"{Path(parsed.file).stem}_reduced.py")
+    files.require_place(output, ".py")
+    files.require_not_read(output, [Path(parsed.file)])
     options = (profiles, schemes, targets, parsed.seed, parsed.budget)
     answer, code = f"{parsed.file}: nothing fails, so there is nothing to reduce", EXIT_PASS
     with _models(targets, DriverChoice(parsed.driver), parsed.timeout, runtime) as (server, opened):
@@ -627,14 +630,14 @@ def _extract(parsed: argparse.Namespace) -> int:
 def _report(parsed: argparse.Namespace) -> int:
     from vgf_conformance.report import write_reports
     from vgf_conformance.results.merge import merge
-    from vgf_conformance.results.store import read_results
+    from vgf_conformance.results.store import read_results, results_file
 
     results = merge([read_results([path]) for path in parsed.results])
     for warning in results.warnings:
         complain(warning)
     if not results.records:
         raise UserError(f"{', '.join(map(str, parsed.results))}: no records to report")
-    say("\n".join(map(str, write_reports(results, parsed.output))))
+    say("\n".join(map(str, write_reports(results, parsed.output, map(results_file, parsed.results)))))
     # The reports hold every whole record, but a script has to know that the run was cut short.
     return EXIT_BAD_INPUT if results.torn else EXIT_PASS
 
@@ -653,6 +656,8 @@ def _compare(parsed: argparse.Namespace) -> int:
     from vgf_conformance.report.markdown import code, document
     from vgf_conformance.results.merge import compare_runs
 
+    if parsed.output:
+        files.require_place(parsed.output, ".md")
     (old, look_old), (new, look_new) = read_side(parsed.old), read_side(parsed.new)
     if on_two_drivers(old, new):
         comparison = compare_drivers(side(old, look_old), side(new, look_new))
@@ -669,6 +674,7 @@ def _compare(parsed: argparse.Namespace) -> int:
 
 def _pack_build(parsed: argparse.Namespace) -> int:
     _require_lowering()
+    files.require_place(parsed.output, ".zip")
     with quiet():
         from vgf_conformance.packs.build import build_pack
 

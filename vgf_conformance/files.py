@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from vgf_conformance.untrusted import FILE, BadFile, kind_of
+from vgf_conformance.untrusted import FILE, BadFile, is_file, is_folder, kind_of
 from vgf_conformance.vocabulary import UserError
 
 #: What a file is called, up to its chance rest, for as long as it is not whole; a kill may leave one.
@@ -72,6 +72,28 @@ def require_replaceable(path: Path) -> None:
     kind = kind_of(path)
     if kind not in (FILE, None):
         raise UserError(f"cannot write {path}: it is {kind}, not a regular file; name another")
+
+
+def require_place(path: Path, suffix: str) -> None:
+    """Raise UserError where no file that ends in ``suffix`` may be called ``path``: before any work.
+
+    So nothing of another kind is replaced by mistake.
+    """
+    require_replaceable(path)
+    if path.suffix != suffix:
+        raise UserError(f"cannot write {path}: name a file that ends in {suffix}")
+
+
+def require_folder(path: Path) -> None:
+    """Raise UserError where ``path`` is something else than a folder: before any work."""
+    if kind_of(path) is not None and not is_folder(path):
+        raise UserError(f"{path} is not a folder: name another")
+
+
+def require_not_read(path: Path, read: Iterable[Path]) -> None:
+    """Raise UserError where writing ``path`` would replace one of the files that are ``read``."""
+    if kind_of(path) == FILE and any(is_file(other) and path.samefile(other) for other in read):
+        raise UserError(f"cannot write {path}: it is what is read; name another")
 
 
 @contextmanager

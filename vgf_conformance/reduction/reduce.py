@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 import textwrap
@@ -127,7 +126,6 @@ class Reducer:
         Raises UserError for a file that cannot be used or reduced, and where what was written does not fail
         in the same way.
         """
-        _require_place(file, output)
         here = Path.cwd()
         user = load_user_model(file, options.seed)
         # The model may have changed the working directory, on which the output depends.
@@ -231,14 +229,6 @@ def _configurations(user: UserModel, options: Options) -> Iterator[Configuration
     for profile, scheme in configurations(user, options.profiles, options.schemes):
         for target in options.targets:
             yield Configuration(profile, scheme, target)
-
-
-def _require_place(file: str, output: Path) -> None:
-    if output.suffix != ".py":
-        raise UserError(f"{output}: a case file ends in .py")
-    with contextlib.suppress(OSError):
-        if output.resolve() == Path(file).resolve():
-            raise UserError(f"{output}: is the model file itself; give another with -o")
 
 
 def _require_reducible(record: Record) -> None:

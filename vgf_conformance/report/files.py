@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from vgf_conformance import files
@@ -21,15 +21,17 @@ REPORTS: dict[str, Callable[[Results], str]] = {
 }
 
 
-def write_reports(results: Results, folder: Path) -> list[Path]:
+def write_reports(results: Results, folder: Path, read: Iterable[Path] = ()) -> list[Path]:
     """Write every report into ``folder`` and return their paths; sensitivity.md where it was measured.
 
     Takes any record: what is missing is left blank, what is too long is cut, and what a reader's terminal
     would act on is written out. Each report replaces an earlier one when it is whole. Raises UserError where
-    the folder cannot be written.
+    the folder cannot be written, or where a report would replace one of the files that were ``read``.
     """
-    paths = []
+    paths, read = [], list(read)
     measured = {"sensitivity.md": sensitivity_report} if has_sensitivity(results) else {}
+    for name in {**REPORTS, **measured}:
+        files.require_not_read(folder / name, read)
     for name, report in {**REPORTS, **measured}.items():
         files.write(folder / name, report(results))
         paths.append(folder / name)

@@ -31,7 +31,7 @@ def merge_files(paths: Sequence[Path], folder: Path) -> bool:
     if said := write_results(target, parts):
         complain(said)
     joined.warnings = []
-    reports = write_reports(joined, folder)
+    reports = write_reports(joined, folder, map(results_file, paths))
     found = gaps(parts, joined)
     say(summary_table(joined))
     say("\n".join(map(str, (target, *reports))))
