@@ -15,6 +15,7 @@ import torch
 
 from vgf_conformance.cases.userfile import UserModel, load_user_model
 from vgf_conformance.cli import main
+from vgf_conformance.evaluation.eager import EagerFailure, repeated_eager
 from vgf_conformance.launch import python_command, python_environment
 from vgf_conformance.results.store import schema_refusal
 from vgf_conformance.vocabulary import UserError
@@ -86,6 +87,18 @@ FATAL = {
         "was killed (SIGKILL) before the model was judged, probably because memory ran out",
     ),
     "segfault": (GOOD + "\nimport ctypes; ctypes.string_at(0)\n", "was ended by SIGSEGV"),
+    "forges": (
+        GOOD
+        + """
+import os
+for descriptor in range(900, 1000):
+    try:
+        os.write(descriptor, b'["record", 5]\\n["record", {"id": 1}]\\n["warning", {"a": []}]\\n["x", 1]\\n')
+    except OSError:
+        pass
+""",
+        "before the model was judged",
+    ),
     "closes": (GOOD + "\nimport os; os.closerange(0, 5000)\n", "before the model was judged"),
 }
 
@@ -98,11 +111,14 @@ class Checked(NamedTuple):
     code: int
 
 
-def check(*arguments: str, profile: str = "FP", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def check(
+    *arguments: str, profile: str = "FP", cwd: Path | None = None, cache: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """``vgf-conformance check`` in a process of its own, on the reference model."""
+    variables = {"VGF_CONFORMANCE_CACHE": str(cache)} if cache else {}
     command = [*python_command("vgf_conformance.cli"), "check", *arguments]
     command += ["--profile", profile, "--target", "reference"]
-    return subprocess.run(command, capture_output=True, text=True, env=python_environment(), cwd=cwd)
+    return subprocess.run(command, capture_output=True, text=True, env=python_environment(variables), cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +147,7 @@ def test_a_file_that_misbehaves_passes_alone(name: str, checked: Checked) -> Non
 
 @pytest.mark.parametrize("name", FATAL)
 def test_a_file_that_ends_its_process_is_one_bad_input(name: str, checked: Checked) -> None:
-    (record,) = checked.records[name]
+    *_, record = checked.records[name]
     assert (record["verdict"], record["finding"]) == ("error", "input")
     assert record["message"].partition(": ")[0].endswith(f"{name}.py")
     assert FATAL[name][1] in record["message"]
@@ -173,6 +189,20 @@ BROKEN = {
     ),
     "configure_number": ("configure_quantizer = 5", "configure_quantizer is 5, not a function"),
     "configure_arity": ("def configure_quantizer(): pass", "configure_quantizer does not take one quantizer"),
+    "inputs_type": (
+        "def inputs(): return type('a\\nb\\x1b[2J', (), {})()",
+        "inputs() is a a b\\x1b[2J, not a tuple",
+    ),
+    "inputs_type_of_types": (
+        "class Types(type):\n    __name__ = property(lambda self: 1 / 0)\n"
+        "class Value(metaclass=Types): pass\ndef inputs(): return Value()",
+        "inputs() is a value of a type without a name, not a tuple",
+    ),
+    "inputs_wide": ("def inputs(): return (2**70,)", "inputs()[0] is an integer of more than 64 bits"),
+    "inputs_quantized": (
+        "def inputs(): return (torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),)",
+        "inputs()[0] is quantized; give a plain tensor",
+    ),
     "calibration_list": ("calibration = [1]", "calibration is [1], not a function: define calibration()"),
     "calibration_takes": ("def calibration(n): return []", "calibration() is called without arguments"),
     "calibration_many": (
@@ -231,6 +261,50 @@ BROKEN = {
     "deep": ("x = " + "(" * 5000 + ")" * 5000, "importing it raises"),
     "zeros": ("x = '\0'", "importing it raises"),
 }
+
+
+#: What forward() returns that no tensor in memory is, with what is said of it.
+UNREADABLE = {
+    "torch.empty(2, device='meta')": "output 0 is on the device meta",
+    "x.to_sparse()": "output 0 is torch.sparse_coo; give a dense tensor",
+    "torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)": "output 0 is quantized",
+    "(x, 2**70)": "output 1 is an integer of more than 64 bits",
+    "type('a\\nb', (), {})()": "output 0 is a a b, not a tensor or a number",
+    "self.fail('a\\n' + 'b' * 100_000)": "RuntimeError: a bbb",
+}
+
+
+class Returns(torch.nn.Module):
+    """Returns what an expression gives."""
+
+    def __init__(self, expression: str) -> None:
+        super().__init__()
+        self.expression = expression
+
+    def forward(self, x: torch.Tensor) -> object:
+        return eval(self.expression, {"self": self, "x": x, "torch": torch})  # noqa: S307 - written above
+
+    def fail(self, text: str) -> None:
+        raise RuntimeError(text)
+
+
+@pytest.mark.parametrize("expression", UNREADABLE)
+def test_outputs_that_cannot_be_read_are_the_models_fault(expression: str) -> None:
+    with pytest.raises(EagerFailure) as caught:
+        repeated_eager(Returns(expression), (torch.ones(2),))
+    said = str(caught.value)
+    assert said.startswith(UNREADABLE[expression])
+    assert len(said) < 1000 and said.isprintable()
+
+
+def test_a_cache_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(GOOD.replace("1.5", f"{len(name)}.5"))
+    (tmp_path / "cache").write_text("")
+    done = check(str(tmp_path / "one.py"), str(tmp_path / "two.py"), cache=tmp_path / "cache")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("takes no more entries") == 1
+    assert "UserWarning" not in done.stderr
 
 
 def load(folder: Path, name: str, text: str, seed: int = 0) -> UserModel:

@@ -62,7 +62,7 @@ def test_this_machine_is_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "--runtime-library FILE" in found
     assert f"  -  ExecuTorch runtime  {found}\n" in render(diagnosis)
     assert all(not driver.present or driver.usable for driver in diagnosis.drivers if "lvp" in driver.name)
-    assert "To mend" not in render(diagnosis)
+    assert "To fix" not in render(diagnosis)
 
 
 def test_pins_are_those_of_the_package() -> None:
@@ -160,7 +160,7 @@ def test_a_driver_that_kills_its_process(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("quick")
 def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them are mended by one command."""
+    """All of them are fixed by one command."""
 
     def missing(name: str) -> str:
         if name in ("torch", "torchao"):
@@ -264,7 +264,7 @@ def test_text_and_json_of_a_diagnosis() -> None:
     text = render(diagnosis)
     assert "  ✓  mali    Mali-G1 and 1 more, mali 50.0.0, Vulkan 1.4.0: runs a graph\n" in text
     assert "  -  radeon  no device\n" in text
-    assert text.endswith("To mend\n  python -m pip install torch==2.13.0")
+    assert text.endswith("To fix\n  python -m pip install torch==2.13.0")
     content = json.loads(json.dumps(to_json(diagnosis)))
     assert content["healthy"] is True
     assert content["drivers"][0]["devices"][0]["name"] == "Mali-G1"

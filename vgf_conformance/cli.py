@@ -601,13 +601,13 @@ def _require_lowering() -> None:
 
 
 def _status(records: Sequence[Record]) -> int:
-    if any(map(_needs_mending, records)):
+    if any(map(_needs_fixing, records)):
         return EXIT_BAD_INPUT
     return EXIT_PASS if all(record.verdict is Verdict.PASS for record in records) else EXIT_FAIL
 
 
-def _needs_mending(record: Record) -> bool:
-    """Whether the user has to mend a file, a model that torch.export refuses, or the converter."""
+def _needs_fixing(record: Record) -> bool:
+    """Whether the user has to fix a file, a model that torch.export refuses, or the converter."""
     unlaunched = record.verdict is Verdict.ERROR and record.stage is Stage.CONVERT
     return record.finding is Finding.INPUT or record.stage is Stage.EXPORT or unlaunched
 

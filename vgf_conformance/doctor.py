@@ -98,7 +98,7 @@ _INSTALL_VULKAN = "apt-get install -y libvulkan1 mesa-vulkan-drivers"
 class Check:
     """One thing that was looked at: what was found, and what to do where that is not ``ok``.
 
-    What is ``optional`` nobody has to mend; what is found says how to.
+    What is ``optional`` nobody has to fix; what is found says how to.
     """
 
     subject: str
@@ -203,7 +203,7 @@ def render(diagnosis: Diagnosis) -> str:
     if diagnosis.packs:
         text += f"\n\n{one_line(diagnosis.packs.found)}"
     cures = "\n".join(f"  {cure}" for cure in _cures(diagnosis))
-    return f"{text}\n\nTo mend\n{cures}" if cures else text
+    return f"{text}\n\nTo fix\n{cures}" if cures else text
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:

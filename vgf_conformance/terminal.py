@@ -21,6 +21,10 @@ from vgf_conformance.vocabulary import UserError
 _HARMLESS = {"\n", "\t"}
 
 
+#: Characters of a complaint: reasons of the converter and of the dynamic linker have hundreds.
+COMPLAINT_LIMIT = 4000
+
+
 def visible(text: str) -> str:
     """``text`` with every character written out that a terminal would act on or not show; lines stay."""
     if text.isprintable():
@@ -60,8 +64,11 @@ def warn(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print ``text`` to standard error under the command's name, as one message."""
-    warn(f"vgf-conformance: {text}")
+    """Print ``text`` to standard error under the command's name, as one message.
+
+    Of a longer one only the first COMPLAINT_LIMIT characters: it may quote what has no end.
+    """
+    warn(f"vgf-conformance: {text[:COMPLAINT_LIMIT]}{' ...' * (len(text) > COMPLAINT_LIMIT)}")
 
 
 class Enduring:

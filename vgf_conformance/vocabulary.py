@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 class UserError(Exception):
-    """Input that a person has to mend: shown as one message, exit code 2, no traceback."""
+    """Input that a person has to fix: shown as one message, exit code 2, no traceback."""
 
 
 class Verdict(str, enum.Enum):
@@ -92,6 +92,9 @@ TIERS = ("smoke", "nightly", "all")
 
 _PROFILE = re.compile(r"(?:TOSA-(?P<version>1\.\d+)\+)?(?P<parts>(?:FP|INT)(?:\+[A-Za-z0-9]+)*)")
 
+#: Characters of a profile: with every extension of TOSA 1.1 it has some 120.
+_LONGEST_PROFILE = 200
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -109,13 +112,14 @@ class Profile:
     def parse(cls, text: str) -> Profile:
         """Read a profile; raises UserError where it is malformed."""
         match = _PROFILE.fullmatch(text)
-        if match is None:
+        parts = match["parts"].split("+") if match else []
+        if match is None or len(set(parts)) < len(parts) or len(text) > _LONGEST_PROFILE:
             raise UserError(
-                f"unknown profile {text!r}: write FP, INT or FP+INT, optionally with extensions "
-                "(INT+int16, FP+bf16) or a whole specification (TOSA-1.1+FP+shape)"
+                f"unknown profile {text[:_LONGEST_PROFILE]!r}: write FP, INT or FP+INT, optionally with "
+                "extensions (INT+int16, FP+bf16) or a whole specification (TOSA-1.1+FP+shape)"
             )
         version = match["version"] or "1.0"
-        return cls(text, f"TOSA-{version}+{match['parts']}", tuple(match["parts"].split("+")))
+        return cls(text, f"TOSA-{version}+{match['parts']}", tuple(parts))
 
     @property
     def floating(self) -> bool:
@@ -131,12 +135,12 @@ class Profile:
 def known_scheme(text: str) -> str:
     """Return ``text`` where it names a scheme; raises UserError otherwise."""
     if text not in SCHEMES:
-        raise UserError(f"unknown scheme {text!r}: choose from {', '.join(SCHEMES)}")
+        raise UserError(f"unknown scheme {text[:100]!r}: choose from {', '.join(SCHEMES)}")
     return text
 
 
 def known_target(text: str) -> str:
     """Return ``text`` where it names a target; raises UserError otherwise."""
     if text not in TARGETS:
-        raise UserError(f"unknown target {text!r}: choose from {', '.join(TARGETS)}")
+        raise UserError(f"unknown target {text[:100]!r}: choose from {', '.join(TARGETS)}")
     return text

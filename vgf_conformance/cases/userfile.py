@@ -29,6 +29,7 @@ from torch.export import AdditionalInputs, ShapesCollection
 from torch.utils import _pytree as pytree
 
 from vgf_conformance.cases.case import Inputs
+from vgf_conformance.cases.elements import unreadable
 from vgf_conformance.cases.modelfile import read_model_file
 from vgf_conformance.cases.task import Task
 from vgf_conformance.terminal import one_line
@@ -166,7 +167,7 @@ class _Contract:
             raise self._wrong(f"model() returned {_kind(model)}, not a torch.nn.Module")
         self.notes = _mode(model)
         for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-            self._require_here(f"model(): {name}", tensor)
+            self._require_readable(f"model(): {name}", tensor)
         try:
             return model.eval()
         except BaseException as error:
@@ -194,8 +195,8 @@ class _Contract:
         if not isinstance(value, tuple):
             hint = ": write (x,)" if isinstance(value, torch.Tensor) else ""
             raise self._wrong(f"{what} is a {_kind(value)}, not a tuple of inputs{hint}")
-        for place, tensor in _tensors(value):
-            self._require_here(f"{what}{place}", tensor)
+        for place, leaf in _leaves(value):
+            self._require_readable(f"{what}{place}", leaf)
         return value
 
     def require_shapes(self, samples: list[Inputs], example: Inputs) -> None:
@@ -291,11 +292,9 @@ class _Contract:
             # Some that are not written in Python do not say what they take.
             return
 
-    def _require_here(self, what: str, tensor: torch.Tensor) -> None:
-        if tensor.device.type != "cpu":
-            raise self._wrong(f"{what} is on the device {tensor.device}; give tensors on the CPU")
-        if tensor.layout is not torch.strided:
-            raise self._wrong(f"{what} is {tensor.layout}; give a dense tensor: to_dense()")
+    def _require_readable(self, what: str, leaf: object) -> None:
+        if trouble := unreadable(leaf):
+            raise self._wrong(f"{what} {trouble}")
 
     def _require_parts(self, what: str, value: Inputs, example: Inputs) -> None:
         if len(value) != len(example):
@@ -316,10 +315,15 @@ class _Contract:
         return UserError(f"{self._file}: {what}")
 
 
-def _tensors(value: Inputs) -> list[tuple[str, torch.Tensor]]:
-    """The tensors of a tuple, each with its place: ``[0]``, ``[1]['mask']``."""
+def _leaves(value: Inputs) -> list[tuple[str, Any]]:
+    """The leaves of a tuple, each with its place: ``[0]``, ``[1]['mask']``."""
     leaves, _ = pytree.tree_flatten_with_path(value)
-    return [(pytree.keystr(path), leaf) for path, leaf in leaves if isinstance(leaf, torch.Tensor)]
+    return [(pytree.keystr(path), leaf) for path, leaf in leaves]
+
+
+def _tensors(value: Inputs) -> list[tuple[str, torch.Tensor]]:
+    """The tensors among them."""
+    return [(place, leaf) for place, leaf in _leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def _sort(leaf: Any) -> str:
@@ -339,7 +343,11 @@ def _mode(model: torch.nn.Module) -> tuple[str, ...]:
 
 
 def _kind(value: Any) -> str:
-    return type(value).__name__
+    """The name of a value's type; a type of types may make anything of it."""
+    try:
+        return one_line(str(type(value).__name__), 60)
+    except BaseException:
+        return "value of a type without a name"
 
 
 def _value(value: Any) -> str:

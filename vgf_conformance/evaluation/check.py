@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from vgf_conformance.evaluation.isolated import ModelServer
 from vgf_conformance.results.record import Record
+from vgf_conformance.results.store import schema_refusal
 from vgf_conformance.targets.base import Target
+from vgf_conformance.terminal import warn
 from vgf_conformance.vocabulary import Finding, Profile, UserError, Verdict
 
 _CHECK = "vgf_conformance.evaluation.userfiles:check_file"
@@ -36,10 +38,17 @@ def check_files(
     A bad file yields one record with verdict ``error``, finding ``input``, and so does one whose process ends
     by itself. Raises UserError where PyTorch cannot be loaded.
     """
+    warned: set[str] = set()
     for file in files:
         try:
-            for _, document in server.run(_CHECK, file, targets, selection):
-                yield Record.from_json(document)
+            for word, value in server.run(_CHECK, file, targets, selection):
+                if word == "warning" and str(value) not in warned:
+                    # Each file's process finds out by itself that, say, the cache cannot be written.
+                    warned.add(str(value))
+                    warn(str(value))
+                # Whatever else the model wrote there makes the number of messages wrong, which ends its file.
+                elif word == "record" and schema_refusal(value) is None:
+                    yield Record.from_json(value)
         except UserError as error:
             yield _bad_input(file, str(error))
 

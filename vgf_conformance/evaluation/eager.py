@@ -10,7 +10,9 @@ from typing import Any
 import torch
 
 from vgf_conformance.cases.case import Inputs
+from vgf_conformance.cases.elements import unreadable
 from vgf_conformance.lowering.tensors import to_numpy
+from vgf_conformance.terminal import one_line
 
 
 class EagerFailure(Exception):
@@ -33,7 +35,7 @@ def run_eager(module: torch.nn.Module, inputs: Inputs) -> list[Any]:
             # Copied, since an output may be a buffer, which is about to be set back.
             return leaves(copied(module(*copied(inputs))))
         except (Exception, SystemExit) as error:
-            raise EagerFailure(f"{type(error).__name__}: {error}") from error
+            raise EagerFailure(one_line(f"{type(error).__name__}: {error}")) from error
 
 
 def repeated_eager(module: torch.nn.Module, inputs: Inputs) -> list[torch.Tensor]:
@@ -146,10 +148,16 @@ def _mapped(values: Any, function: Any) -> Any:
 
 
 def tensors(values: Sequence[Any]) -> list[torch.Tensor]:
-    """Outputs as tensors: plain numbers become rank-0 tensors; raises EagerFailure for anything else."""
+    """Outputs as tensors: plain numbers become rank-0 tensors; raises EagerFailure for anything else.
+
+    So does a tensor without elements in memory: there is nothing to compare with.
+    """
     found = []
     for number, value in enumerate(value for value in values if value is not None):
         if not isinstance(value, (torch.Tensor, bool, int, float)):
-            raise EagerFailure(f"output {number} is a {type(value).__name__}, not a tensor or a number")
+            kind = one_line(str(type(value).__name__), 60)
+            raise EagerFailure(f"output {number} is a {kind}, not a tensor or a number")
+        if trouble := unreadable(value):
+            raise EagerFailure(f"output {number} {trouble}")
         found.append(value if isinstance(value, torch.Tensor) else torch.tensor(value))
     return found

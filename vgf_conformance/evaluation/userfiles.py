@@ -37,7 +37,7 @@ def check_file(send: Send, file: str, targets: Mapping[str, Target], selection: 
     Raises UserError where the file cannot be used.
     """
     # The model may change the working directory.
-    cache = _CountingCache(default_folder().absolute())
+    cache = _CountingCache(default_folder().absolute(), lambda text: send("warning", text))
     evaluator = Evaluator(targets, cache)
     user = load_user_model(file, selection.seed)
     if selection.min_sqnr is not None:

@@ -14,7 +14,7 @@ import pickle
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,10 @@ def empty_cache() -> Iterator[None]:
 class Cache:
     """Stores picklable values by key in ``folder``; only what this harness wrote is ever read."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, say: Callable[[str], None] = warnings.warn) -> None:
+        """``say`` is told, in words, of what is damaged or cannot be written."""
         self._folder = folder
+        self._say = say
         self._writable = True
 
     def get(self, key: str) -> Any | None:
@@ -88,7 +90,7 @@ class Cache:
         return path if self._write(path, content) else None
 
     def _warn(self, what: str) -> None:
-        warnings.warn(f"the artifact cache {self._folder}: {what}; it is made again", stacklevel=4)
+        self._say(f"the artifact cache {self._folder}: {what}; it is made again")
 
     def _write(self, path: Path, content: bytes) -> bool:
         if not self._writable:
@@ -97,7 +99,7 @@ class Cache:
             files.write(path, content)
         except UserError as error:
             self._writable = False
-            warnings.warn(f"the artifact cache {self._folder} takes no more entries: {error}", stacklevel=3)
+            self._say(f"the artifact cache {self._folder} takes no more entries: {error}")
         return self._writable
 
     def _path(self, key: str) -> Path:

@@ -28,6 +28,9 @@ from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record
 from vgf_conformance.vocabulary import Verdict
 
+#: Profiles with schemes and targets that a table shows: a run has some thirty.
+MOST_COLUMNS = 100
+
 
 def matrix_report(results: Results) -> str:
     """The coverage matrix as Markdown, with every verdict that is not a plain pass."""
@@ -72,11 +75,15 @@ def _totals(records: list[Record]) -> str:
 
 def _operators(records: list[Record]) -> str:
     """One table for each suite file, all with the same columns."""
-    shown = columns(records)
-    return "\n\n".join(
+    every = columns(records)
+    shown = every[:MOST_COLUMNS]
+    tables = [
         f"### {markdown.inline(file)}\n\n" + _coverage(members, shown)
         for file, members in grouped(records, lambda record: record.suite_file).items()
-    )
+    ]
+    if len(every) > len(shown):
+        tables.insert(0, f"{len(every) - len(shown)} columns more are left out; report.html has all records.")
+    return "\n\n".join(tables)
 
 
 def _coverage(records: list[Record], shown: list[Column]) -> str:

@@ -10,7 +10,7 @@ from vgf_conformance.report.summary import summary_table
 from vgf_conformance.results.merge import Results, merge
 from vgf_conformance.results.shards import Gaps, gaps, shards_of
 from vgf_conformance.results.store import FILE_NAME, read_results, results_file, write_results
-from vgf_conformance.terminal import complain, say
+from vgf_conformance.terminal import complain, one_line, say
 from vgf_conformance.untrusted import FILE, kind_of
 from vgf_conformance.vocabulary import UserError
 
@@ -54,7 +54,7 @@ def _devices(joined: Results) -> list[str]:
     """Which run was on which device, where they are not all on one."""
     devices: dict[str, list[str]] = {}
     for run in joined.runs:
-        described = ", ".join(str(value) for value in run.get("driver", {}).values())
+        described = one_line(", ".join(str(value) for value in run.get("driver", {}).values()))
         devices.setdefault(described or "no device", []).append(
             f"shard {run['shard']}" if run.get("shard") else "a run"
         )

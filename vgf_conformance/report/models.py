@@ -13,12 +13,16 @@ _LOWERING = ("export", "quantise", "lower")
 _TIMED = (*_LOWERING, "run", "task")
 
 
+#: Targets that a table shows: there are four, and results may name others.
+MOST_TARGETS = 20
+
+
 def models_section(records: Iterable[Record]) -> str:
     """Three tables: each lowered model on every target, its accuracy at its task, and its source."""
     models = sorted((record for record in records if record.kind == "model"), key=lambda item: item.id)
     if not models:
         return ""
-    targets = list(dict.fromkeys(column.target for column in columns(models)))
+    targets = list(dict.fromkeys(column.target for column in columns(models)))[:MOST_TARGETS]
     lowered = grouped(
         models, lambda item: (item.suite_file, item.case, item.sample, item.profile, item.scheme)
     )

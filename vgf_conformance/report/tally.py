@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Accuracy, Comparison, Record
+from vgf_conformance.terminal import one_line
 from vgf_conformance.vocabulary import SCHEMES, TARGETS, Finding, Stage, Verdict
 
 Item = TypeVar("Item")
@@ -137,11 +138,11 @@ def stage_counts(records: Iterable[Record]) -> dict[Stage, Tally]:
 
 def environment(results: Results) -> dict[str, str]:
     """The environment of all runs, nested names joined by dots; runs that differ show each value."""
-    values: dict[str, list[str]] = defaultdict(list)
+    values: dict[str, dict[str, None]] = defaultdict(dict)
     for run in results.runs:
         for name, value in _flattened(run):
-            if value and value not in values[name]:
-                values[name].append(value)
+            if value:
+                values[name][value] = None
     return {name: " | ".join(found) for name, found in values.items() if found}
 
 
@@ -168,7 +169,10 @@ def notes(results: Results) -> list[str]:
 def not_run(results: Results) -> list[str]:
     """Every case that could not be run, with the reason, those of one declaration and reason together."""
     groups = grouped(results.not_run, lambda item: (item.id.partition("[")[0], item.reason))
-    return [f"not run: {case} ({len(members)} cases): {reason}" for (case, reason), members in groups.items()]
+    return [
+        f"not run: {case} ({len(members)} cases): {one_line(reason)}"
+        for (case, reason), members in groups.items()
+    ]
 
 
 def started(results: Results) -> str:

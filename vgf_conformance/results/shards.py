@@ -31,7 +31,9 @@ class Shard:
         """Read ``I/N``; raises UserError unless 1 <= I <= N <= 9999."""
         match = _TEXT.fullmatch(text)
         if match is None or int(match[1]) > int(match[2]):
-            raise UserError(f"unknown shard {text!r}: write I/N, as 1/4 for the first of four (at most 9999)")
+            raise UserError(
+                f"unknown shard {text[:100]!r}: write I/N, as 1/4 for the first of four (at most 9999)"
+            )
         return cls(number=int(match[1]), of=int(match[2]))
 
     @classmethod
@@ -51,6 +53,10 @@ class Shard:
 def artifact_of(case_id: str) -> str:
     """A case's id without its target: ``...::add[same-FP-none]`` for ``...::add[same-FP-none-emulation]``."""
     return f"{case_id.rpartition('-')[0]}]"
+
+
+#: In how many ways the runs may have been split whose results are joined: each has thousands of shards.
+MOST_SPLITS = 8
 
 
 @dataclass(frozen=True)
@@ -96,9 +102,14 @@ def shards_of(results: Results) -> set[Shard]:
 
 
 def gaps(parts: Sequence[Results], joined: Results) -> Gaps:
-    """What is lacking, or too much, in ``joined``, which ``parts`` were joined to."""
+    """What is lacking, or too much, in ``joined``, which ``parts`` were joined to.
+
+    Raises UserError where runs were split in more ways than MOST_SPLITS.
+    """
     there = shards_of(joined)
     counts = {shard.of for shard in there}
+    if len(counts) > MOST_SPLITS:
+        raise UserError(f"shards of runs that were split in {len(counts)} ways: give those of one run")
     every = {Shard(number=number, of=count) for count in counts for number in range(1, count + 1)}
     known = {record.id for record in joined.records} | {item.id for item in joined.not_run}
     times = Counter(record.id for part in parts for record in part.records)

@@ -23,7 +23,7 @@ from typing import Any
 from vgf_conformance import files
 from vgf_conformance.formats import schema
 from vgf_conformance.results.claims import Claim
-from vgf_conformance.results.merge import Results, joined_claims, joined_plan, merge
+from vgf_conformance.results.merge import Results, joined_claims, merge
 from vgf_conformance.results.record import SCHEMA_VERSION, NotRun, Record, plain
 from vgf_conformance.results.shards import Shard
 from vgf_conformance.untrusted import FILE, BadFile, Malformed, is_folder, kind_of, opened, parse_json
@@ -348,14 +348,16 @@ def _is_whole(line: bytes) -> bool:
 def _read_file(path: Path) -> Results:
     results = Results()
     records: dict[str, Record] = {}
+    plan: dict[str, None] = {}
+    claims: list[Claim] = []
     for number, document in _numbered(path, results):
         kind = document["type"]
         if kind == "run":
             results.runs.append(document)
         elif kind == "plan":
-            results.plan = joined_plan(results.plan, document["cases"])
+            plan |= dict.fromkeys(document["cases"])
         elif kind == "claims":
-            results.claims = joined_claims(results.claims, map(Claim.from_json, document["claims"]))
+            claims += map(Claim.from_json, document["claims"])
         elif kind == "not_run":
             results.not_run.append(NotRun(document["id"], document["reason"]))
         else:
@@ -363,7 +365,8 @@ def _read_file(path: Path) -> Results:
             if record.id in records:
                 results.warnings.append(f"{path}:{number}: {record.id} is doubled: the last one is kept")
             records[record.id] = record
-    results.records = list(records.values())
+    results.records, results.plan = list(records.values()), list(plan)
+    results.claims = joined_claims((), claims)
     return results
 
 

@@ -1,0 +1,21 @@
+"""Whether the elements of a model's tensors lie in memory, where they can be read and compared."""
+
+from __future__ import annotations
+
+import torch
+
+
+def unreadable(value: object) -> str:
+    """Why a leaf of a model's inputs or outputs cannot be read, and what to do; empty where it can.
+
+    Whole numbers are of 64 bits, as torch.export has them.
+    """
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        return "is an integer of more than 64 bits; give a smaller one"
+    if not isinstance(value, torch.Tensor):
+        return ""
+    if value.device.type != "cpu":
+        return f"is on the device {value.device}; give tensors on the CPU"
+    if value.layout is not torch.strided:
+        return f"is {value.layout}; give a dense tensor: to_dense()"
+    return "is quantized; give a plain tensor: dequantize()" if value.is_quantized else ""
