@@ -26,13 +26,13 @@ def merge_files(paths: Sequence[Path], folder: Path) -> bool:
         raise UserError(f"{target} is one of the results to merge: name another folder")
     parts = [read_results([path]) for path in paths]
     joined = merge(parts)
+    found = gaps(parts, joined)
     for warning in (text for part in parts for text in part.warnings):
         complain(warning)
     if said := write_results(target, parts):
         complain(said)
     joined.warnings = []
     reports = write_reports(joined, folder, map(results_file, paths))
-    found = gaps(parts, joined)
     say(summary_table(joined))
     say("\n".join(map(str, (target, *reports))))
     say("\n".join([*_devices(joined), *found.lines(shards_of(joined)), _summary(joined, found)]))
