@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import re
 from collections import Counter
@@ -86,7 +87,7 @@ def _line(
 def _times(submitted: Submitted) -> Iterator[str]:
     """A run is written from its first line to its last, and the second after the first."""
     for run in submitted.runs:
-        wrong = next((time for time in run.times if not _TIME.fullmatch(time)), None)
+        wrong = next((time for time in run.times if not _is_time(time)), None)
         if wrong is not None:
             yield f"{run.name}: {wrong!a} is no time"
             return
@@ -96,6 +97,15 @@ def _times(submitted: Submitted) -> Iterator[str]:
                 return
     if submitted.whole:
         yield from _second(*submitted.runs)
+
+
+def _is_time(text: str) -> bool:
+    """Whether it is written as one, and is one: there is no 13th month."""
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return _TIME.fullmatch(text) is not None
 
 
 def _second(first: Run, second: Run) -> Iterator[str]:
