@@ -198,6 +198,14 @@ BROKEN = {
         "class Value(metaclass=Types): pass\ndef inputs(): return Value()",
         "inputs() is a value of a type without a name, not a tuple",
     ),
+    "inputs_nested": (
+        "def inputs(): return (torch.nested.nested_tensor([torch.ones(2)]),)",
+        "inputs()[0] is a nested tensor; give a dense one",
+    ),
+    "inputs_deep": (
+        "import functools\ndef inputs(): return (functools.reduce(lambda a, b: [a], range(2000), 1),)",
+        "inputs() is nested too deeply",
+    ),
     "inputs_wide": ("def inputs(): return (2**70,)", "inputs()[0] is an integer of more than 64 bits"),
     "inputs_quantized": (
         "def inputs(): return (torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),)",
@@ -266,6 +274,7 @@ BROKEN = {
 #: What forward() returns that no tensor in memory is, with what is said of it.
 UNREADABLE = {
     "torch.empty(2, device='meta')": "output 0 is on the device meta",
+    "torch.nested.nested_tensor([x])": "output 0 is a nested tensor",
     "x.to_sparse()": "output 0 is torch.sparse_coo; give a dense tensor",
     "torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)": "output 0 is quantized",
     "(x, 2**70)": "output 1 is an integer of more than 64 bits",

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.fuzz import mutations
+from tests.fuzz import models, mutations
 from tests.fuzz.mutations import PLACES, Input
 from tests.packs.helpers import members, written
 from tests.results.records import record
@@ -77,7 +77,7 @@ class Format:
     """``seeds`` are sound, ``damaged`` draws others, ``read`` takes the path of one.
 
     ``suffix`` is the end of its file's name, by which some readers go; ``places`` are what else may lie where
-    the file should.
+    the file should. What ``runs`` is meant to be executed.
     """
 
     seeds: Callable[[], Sequence[bytes]]
@@ -85,6 +85,7 @@ class Format:
     read: Callable[[Path], None]
     suffix: str = ""
     places: Sequence[str] = ()
+    runs: bool = False
 
 
 @functools.cache
@@ -423,5 +424,6 @@ FORMATS = {
         PLACES,
     ),
     "icd": Format(lambda: [_ICD], _json, _read_manifest, ".json", PLACES),
+    "model": Format(models.sound, models.damaged, models.read, ".py", runs=True),
     "mandatory": Format(_mandatory, _damaged_bytes, _read_mandatory, places=PLACES),
 }

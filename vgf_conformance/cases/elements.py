@@ -1,8 +1,18 @@
-"""Whether the elements of a model's tensors lie in memory, where they can be read and compared."""
+"""What a model takes and returns: whether its elements lie in memory, to be read and compared."""
 
 from __future__ import annotations
 
 import torch
+
+from vgf_conformance.terminal import one_line
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type; a type of types may make anything of it."""
+    try:
+        return one_line(str(type(value).__name__), 60)
+    except BaseException:
+        return "value of a type without a name"
 
 
 def unreadable(value: object) -> str:
@@ -14,6 +24,8 @@ def unreadable(value: object) -> str:
         return "is an integer of more than 64 bits; give a smaller one"
     if not isinstance(value, torch.Tensor):
         return ""
+    if value.is_nested:
+        return "is a nested tensor; give a dense one"
     if value.device.type != "cpu":
         return f"is on the device {value.device}; give tensors on the CPU"
     if value.layout is not torch.strided:

@@ -29,7 +29,7 @@ from torch.export import AdditionalInputs, ShapesCollection
 from torch.utils import _pytree as pytree
 
 from vgf_conformance.cases.case import Inputs
-from vgf_conformance.cases.elements import unreadable
+from vgf_conformance.cases.elements import type_name, unreadable
 from vgf_conformance.cases.modelfile import read_model_file
 from vgf_conformance.cases.task import Task
 from vgf_conformance.terminal import one_line
@@ -164,7 +164,7 @@ class _Contract:
                 f"model() returned the class {model.__name__}; return a model: {model.__name__}()"
             )
         if not isinstance(model, torch.nn.Module):
-            raise self._wrong(f"model() returned {_kind(model)}, not a torch.nn.Module")
+            raise self._wrong(f"model() returned {type_name(model)}, not a torch.nn.Module")
         self.notes = _mode(model)
         for name, tensor in (*model.named_parameters(), *model.named_buffers()):
             self._require_readable(f"model(): {name}", tensor)
@@ -182,7 +182,7 @@ class _Contract:
             return []
         found = self.call(name)
         if not isinstance(found, (list, tuple)):
-            raise self._wrong(f"{name}() returned {_kind(found)}, not a list of input tuples")
+            raise self._wrong(f"{name}() returned {type_name(found)}, not a list of input tuples")
         if not found:
             raise self._wrong(f"{name}() returned nothing; return a list of input tuples, or leave it out")
         for index, item in enumerate(found):
@@ -194,8 +194,12 @@ class _Contract:
         """``value``, where it is a tuple with tensors that lie in memory."""
         if not isinstance(value, tuple):
             hint = ": write (x,)" if isinstance(value, torch.Tensor) else ""
-            raise self._wrong(f"{what} is a {_kind(value)}, not a tuple of inputs{hint}")
-        for place, leaf in _leaves(value):
+            raise self._wrong(f"{what} is a {type_name(value)}, not a tuple of inputs{hint}")
+        try:
+            leaves = _leaves(value)
+        except RecursionError as error:
+            raise self._wrong(f"{what} is nested too deeply; give fewer lists in lists") from error
+        for place, leaf in leaves:
             self._require_readable(f"{what}{place}", leaf)
         return value
 
@@ -213,7 +217,7 @@ class _Contract:
         """As torch.export takes them; None where the file says nothing of them."""
         shapes = self.call("dynamic_shapes") if "dynamic_shapes" in self._names else None
         if shapes is not None and not isinstance(shapes, _SHAPES):
-            raise self._wrong(f"dynamic_shapes() returned {_kind(shapes)}, not a dict or tuple of shapes")
+            raise self._wrong(f"dynamic_shapes() returned {type_name(shapes)}, not a dict or tuple of shapes")
         return shapes
 
     def profiles(self) -> tuple[Profile, ...]:
@@ -328,7 +332,7 @@ def _tensors(value: Inputs) -> list[tuple[str, torch.Tensor]]:
 
 def _sort(leaf: Any) -> str:
     """What a program that was exported for ``leaf`` takes in its place."""
-    return str(leaf.dtype) if isinstance(leaf, torch.Tensor) else f"of type {_kind(leaf)}"
+    return str(leaf.dtype) if isinstance(leaf, torch.Tensor) else f"of type {type_name(leaf)}"
 
 
 def _mode(model: torch.nn.Module) -> tuple[str, ...]:
@@ -342,22 +346,14 @@ def _mode(model: torch.nn.Module) -> tuple[str, ...]:
     return (f"model() gives a model in train mode: evaluated in eval mode, which changes {', '.join(found)}",)
 
 
-def _kind(value: Any) -> str:
-    """The name of a value's type; a type of types may make anything of it."""
-    try:
-        return one_line(str(type(value).__name__), 60)
-    except BaseException:
-        return "value of a type without a name"
-
-
 def _value(value: Any) -> str:
     """``value`` as a message shows it; its own ``__repr__`` may do anything."""
     if isinstance(value, torch.nn.Module):
-        return f"a {_kind(value)}"
+        return f"a {type_name(value)}"
     try:
         return one_line(repr(value), 60)
     except BaseException:
-        return f"a {_kind(value)}"
+        return f"a {type_name(value)}"
 
 
 def _shown(error: BaseException, file: str) -> str:
@@ -371,4 +367,4 @@ def _shown(error: BaseException, file: str) -> str:
         text = one_line(str(error))
     except BaseException:
         text = ""
-    return f"{_kind(error)}{': ' if text else ''}{text}{where}"
+    return f"{type_name(error)}{': ' if text else ''}{text}{where}"

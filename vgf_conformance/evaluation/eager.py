@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from vgf_conformance.cases.case import Inputs
-from vgf_conformance.cases.elements import unreadable
+from vgf_conformance.cases.elements import type_name, unreadable
 from vgf_conformance.lowering.tensors import to_numpy
 from vgf_conformance.terminal import one_line
 
@@ -155,8 +155,7 @@ def tensors(values: Sequence[Any]) -> list[torch.Tensor]:
     found = []
     for number, value in enumerate(value for value in values if value is not None):
         if not isinstance(value, (torch.Tensor, bool, int, float)):
-            kind = one_line(str(type(value).__name__), 60)
-            raise EagerFailure(f"output {number} is a {kind}, not a tensor or a number")
+            raise EagerFailure(f"output {number} is a {type_name(value)}, not a tensor or a number")
         if trouble := unreadable(value):
             raise EagerFailure(f"output {number} {trouble}")
         found.append(value if isinstance(value, torch.Tensor) else torch.tensor(value))
