@@ -258,6 +258,12 @@ BROKEN = {
     "budget_true": ("budget = True", "budget is True, not a number of decibels"),
     "budget_nan": ("budget = float('nan')", "budget is nan, not a number of decibels"),
     "task_kind": ("def task(): return 3", "task() returned int, not a vgf_conformance.cases.task.Task"),
+    "task_wide": (
+        "from vgf_conformance.cases.task import *\ndef task(): return Task(COSINE, list, 10**400, 'a test')",
+        "task(): drop is 1000000",
+    ),
+    "budget_wide": ("budget = 10**400", "not a number of decibels such as 20"),
+    "budget_nan": ("budget = float('nan')", "budget is nan, not a number of decibels such as 20"),
     "task_constant": ("task = 3", "task is 3, not a function: define task()"),
     "task_drop": (
         "from vgf_conformance.cases.task import *\n"

@@ -11,6 +11,7 @@ from tests.fuzz.mutations import Input
 
 _START = """\
 import torch
+from vgf_conformance.cases.task import COSINE, Task
 
 class Hostile:
     def fail(self, *arguments): raise SystemExit("no")
@@ -37,8 +38,14 @@ _FUNCTIONS = {
     "samples": "[(torch.zeros(2, 3),)]",
     "calibration": "[(torch.zeros(2, 3),)]",
     "dynamic_shapes": "None",
+    "task": "Task(COSINE, list, 0.5, 'a test')",
 }
-_NAMES = {"profiles": "['FP', 'INT']", "scheme": "'none'", "configure_quantizer": "lambda quantizer: None"}
+_NAMES = {
+    "profiles": "['FP', 'INT']",
+    "scheme": "'none'",
+    "configure_quantizer": "lambda quantizer: None",
+    "budget": "20",
+}
 
 LEAVES = (
     *(

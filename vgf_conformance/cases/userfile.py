@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import math
 import random
 import re
 import sys
@@ -38,6 +37,9 @@ from vgf_conformance.vocabulary import SCHEMES, Profile, UserError, known_scheme
 DEFAULT_PROFILES = ("FP", "INT", "FP+INT")
 #: Scheme where a file names none: quantised profiles are tried quantised.
 QUANTISED = "a8w8-pc"
+
+#: No noise that single precision can show is farther from its signal.
+_DECIBELS = 1000
 
 _FUNCTIONS = ("calibration", "samples", "dynamic_shapes", "task")
 _SHAPES = (dict, list, tuple, ShapesCollection, AdditionalInputs)
@@ -266,7 +268,7 @@ class _Contract:
         value = self._names.get("budget")
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _DECIBELS:
             raise self._wrong(f"budget is {_value(value)}, not a number of decibels such as 20")
         return float(value)
 
@@ -276,9 +278,13 @@ class _Contract:
             return None
         task = self.call("task")
         if not isinstance(task, Task):
-            raise self._wrong(f"task() returned {_kind(task)}, not a vgf_conformance.cases.task.Task")
+            raise self._wrong(f"task() returned {type_name(task)}, not a vgf_conformance.cases.task.Task")
         drop = task.drop
-        if isinstance(drop, bool) or not isinstance(drop, (int, float)) or not 0 <= drop < math.inf:
+        if (
+            isinstance(drop, bool)
+            or not isinstance(drop, (int, float))
+            or not 0 <= drop <= sys.float_info.max
+        ):
             raise self._wrong(
                 f"task(): drop is {_value(drop)}; give how far the mean score may fall, 0 or more"
             )
