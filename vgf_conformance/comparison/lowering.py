@@ -45,7 +45,9 @@ class Expected:
     ``value`` is eager in fp64 or the quantised program's output, ``native`` eager (or the quantised
     program) in the dtype that the user sees, ``error`` the propagated bound in the output's units or
     None where there is none. ``lsb`` is the output's quantisation step where it has one. ``rounded`` gives
-    what the TOSA graph comes to where each operator rounds correctly, None where that is not known.
+    what the TOSA graph comes to where each operator rounds correctly, None where that is not known. ``bits`` asks
+    for equality bit for bit (the sign of zero and subnormals included; any NaN is one) wherever ``error``
+    allows nothing.
     """
 
     pair: str
@@ -56,6 +58,7 @@ class Expected:
     quantised: bool = False
     allowance: float | None = None
     rounded: Callable[[], Array | None] = lambda: None
+    bits: bool = False
 
 
 def judge_output(number: int, actual: Array, expected: Expected) -> Comparison:
@@ -108,6 +111,8 @@ def _only_noisy(actual: Array, expected: Expected, dtype: str) -> bool:
 
 def _judged(actual: Array, expected: Expected, dtype: str) -> tuple[NDArray[np.bool_], str, float | None]:
     """Which elements are right, by which rule, and the share of the bound used."""
+    if expected.bits:
+        return _bitwise(actual, expected)
     same = _identical(actual, expected.native)
     if expected.allowance is not None and expected.lsb is not None:
         error = np.full(actual.shape, expected.allowance * expected.lsb)
@@ -117,6 +122,25 @@ def _judged(actual: Array, expected: Expected, dtype: str) -> tuple[NDArray[np.b
     if dtype not in FORMATS:
         return same, "exact", 0.0 if same.all() else None
     return _deep(actual, expected, dtype, same)
+
+
+def _bitwise(actual: Array, expected: Expected) -> tuple[NDArray[np.bool_], str, float | None]:
+    same, error = same_bits(actual, expected.native), expected.error
+    if error is None or not error.any():
+        return same, "exact", 0.0 if same.all() else None
+    right = same | ((error > 0) & _near(actual, expected.native, error))
+    share = 0.0 if same.all() else _share(actual, expected.native, error)
+    return right, "exact, ties propagated", share
+
+
+def same_bits(actual: Array, expected: Array) -> NDArray[np.bool_]:
+    """Whether, element by element, two arrays of one shape and dtype are equal bit for bit, or both NaN."""
+    if expected.dtype.kind in "biu":
+        return np.asarray(actual == expected)
+    unsigned = f"u{expected.dtype.itemsize}"
+    equal = np.ascontiguousarray(actual).view(unsigned) == np.ascontiguousarray(expected).view(unsigned)
+    both_nan = (actual != actual) & (expected != expected)
+    return np.asarray(equal.reshape(expected.shape) | both_nan)
 
 
 def _propagated(
@@ -198,9 +222,13 @@ def describe_wrong(number: int, actual: Array, expected: Array, right: NDArray[n
     distance = np.where(np.isnan(distance), np.inf, distance)
     distance = np.where(right, -1.0, distance)
     index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(distance)), distance.shape))
+    shown, wanted = _shown(actual[index]), _shown(expected[index])
+    if shown == wanted:
+        # Every digit that the dtype has.
+        shown, wanted = str(actual[index]), str(expected[index])
     return (
         f"output {number}, {int((~right).sum())} of {right.size} elements, worst at {list(index)}: "
-        f"{_shown(actual[index])}, should be {_shown(expected[index])}"
+        f"{shown}, should be {wanted}"
     )
 
 

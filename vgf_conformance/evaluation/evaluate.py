@@ -118,8 +118,10 @@ class Evaluator(OnTargets):
         _describe(record, prepared)
         record.notes += prepared.undefined.notes()
         faults = self._faults(subject, prepared, record.target, record)
-        # Where no numbers come out there is no accuracy either.
-        if subject.task is not None and all(fault.finding is Finding.WRONG for fault in faults):
+        # Where no numbers come out there is no accuracy either; a runtime on a driver that errs is not asked.
+        in_runtime = isinstance(self._targets[record.target], RuntimeTarget)
+        measured = all(fault.finding is Finding.WRONG for fault in faults)
+        if subject.task is not None and measured and not (in_runtime and _delegate_failed(record)):
             start = time.perf_counter()
             faults += self._task_faults(subject, prepared, record)
             record.seconds["task"] = time.perf_counter() - start
@@ -231,7 +233,9 @@ class Evaluator(OnTargets):
             return faults
         walk, faults = self._device_faults(subject, prepared, chosen.peer, record)
         # Where the driver fails on the VGFs themselves, the runtime cannot do better.
-        return faults if walk.failure else [*faults, *_runtime_faults(prepared, walk, chosen, record)]
+        if walk.failure or faults or _delegate_failed(record):
+            return faults
+        return _runtime_faults(prepared, walk, chosen, record)
 
     def _device_faults(
         self, subject: Subject, prepared: Prepared, device: Target, record: Record
@@ -379,6 +383,13 @@ def _call_faults(prepared: Prepared, call: Call) -> list[Fault]:
     ]
 
 
+def _delegate_failed(record: Record) -> bool:
+    """Whether the device's run of a delegate was judged and is wrong."""
+    return any(
+        item.delegate and item.stage is Stage.RUN and item.passed is False for item in record.comparisons
+    )
+
+
 def _measurable(record: Record) -> bool:
     """Whether all graphs ran: the case passes, or its numbers are wrong before any device is reached."""
     wrong_above = record.finding is Finding.WRONG and record.stage in (Stage.QUANTISE, Stage.LOWER)
@@ -399,9 +410,12 @@ def _runtime_faults(prepared: Prepared, walk: Walk, target: RuntimeTarget, recor
     if prepared.artifact.leftovers:
         # These are computed by kernels of another make, which may choose otherwise what PyTorch leaves open.
         outputs = prepared.undefined.without(outputs, walk.outputs)
-    record.comparisons += judge_execution(
-        prepared.artifact, prepared.inputs, outputs, walk.outputs, target.peer.name
-    )
+    try:
+        record.comparisons += judge_execution(
+            prepared.artifact, prepared.inputs, outputs, walk.outputs, target.peer
+        )
+    except TargetFailure as failure:
+        return [_unjudged(failure, target.name)]
     record.comparisons += _reported_outputs(prepared, done.outputs, target.name)
     return [
         Fault(Verdict.FAIL, Stage.RUN, finding, f"the runtime, {text}") for finding, text in done.raw.faults()

@@ -9,16 +9,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from vgf_conformance.comparison.lowering import Expected, judge_output, outputs_count
-from vgf_conformance.evaluation.ties import tie_errors
+from vgf_conformance.comparison.lowering import Expected, judge_output, outputs_count, same_bits
+from vgf_conformance.evaluation.ties import KERNEL_TIE_SHARE, TIE_SHARE, float_error, tie_errors
+from vgf_conformance.evaluation.walk import walk_program
 from vgf_conformance.formats.pte import read_executable
 from vgf_conformance.lowering.artifact import Artifact
 from vgf_conformance.lowering.movement import moves_data
+from vgf_conformance.lowering.program import AfterStep, Ref, Step, reached_from
 from vgf_conformance.lowering.tensors import from_numpy, to_numpy
 from vgf_conformance.results.record import Comparison
-from vgf_conformance.targets.base import Outputs, TargetFailure
+from vgf_conformance.targets.base import Outputs, Target, TargetFailure
 from vgf_conformance.targets.runtime import RuntimeTarget
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
+
+#: Their kernels do one multiplication, which is the same everywhere, or round at a tie, which is looked at.
+_EXACT = ("quantized_decomposed.quantize_per_tensor", "quantized_decomposed.dequantize_per_tensor")
 
 
 @dataclass
@@ -49,47 +54,94 @@ def judge_execution(
     inputs: Sequence[Any],
     actual: Sequence[torch.Tensor],
     walked: Sequence[torch.Tensor],
-    peer: str,
+    peer: Target,
 ) -> list[Comparison]:
     """The runtime's outputs against ``walked``, those of ``peer`` on the same VGFs.
 
-    They must be equal bit for bit, but for two liberties: a value that the program quantises outside its
-    delegates may round the other way where it lies at a tie, and floating-point operators outside the
-    delegates are kernels of another make, held to the noise that eager itself is held to.
+    They must be equal bit for bit, but for two liberties of the runtime's own kernels: a value that they
+    quantise may round the other way where it lies at a tie, and operators outside the delegates that compute
+    are held, in what they reach, to the noise that eager itself is held to. Raises TargetFailure where
+    ``peer`` does not run the program with such values rounded the other way.
     """
-    pair = f"runtime/{peer}"
+    pair = f"runtime/{peer.name}"
     if wrong := outputs_count(pair, Stage.RUN, actual, walked):
         comparisons = [wrong]
     else:
-        errors = _liberties(artifact, inputs, walked)
+        liberties = _liberties(artifact, inputs, actual, walked, peer)
         comparisons = [
             judge_output(
                 number,
                 to_numpy(output),
                 Expected(
-                    pair, to_numpy(right), to_numpy(right), error, scale, artifact.quantised is not None
+                    pair,
+                    to_numpy(right),
+                    to_numpy(right),
+                    liberty.error,
+                    scale,
+                    artifact.quantised is not None,
+                    bits=liberty.bits,
                 ),
             )
-            for number, (output, right, error, scale) in enumerate(
-                zip(actual, walked, errors, artifact.output_scales, strict=True)
+            for number, (output, right, liberty, scale) in enumerate(
+                zip(actual, walked, liberties, artifact.output_scales, strict=True)
             )
         ]
     for comparison in comparisons:
         comparison.stage = Stage.RUN
         if not comparison.passed:
-            comparison.message = f"the runtime differs from {peer} on the same VGFs: {comparison.message}"
+            what = f"the runtime differs from {peer.name} on the same VGFs"
+            comparison.message = f"{what}: {comparison.message}"
     return comparisons
 
 
+@dataclass(frozen=True)
+class _Liberty:
+    """What an output may differ by: ``error`` in its units, None for noise; bit for bit where that is 0."""
+
+    error: np.ndarray[Any, Any] | None
+    bits: bool
+
+
 def _liberties(
-    artifact: Artifact, inputs: Sequence[Any], walked: Sequence[torch.Tensor]
-) -> list[np.ndarray[Any, Any] | None]:
-    if artifact.quantised is not None:
-        return list(tie_errors(artifact.quantised, inputs))
-    # Control flow computes nothing itself: what its branches hold is listed beside it.
-    leftovers = [
-        node.operator for node in artifact.leftovers if not node.operator.startswith("higher_order.")
+    artifact: Artifact,
+    inputs: Sequence[Any],
+    actual: Sequence[torch.Tensor],
+    walked: Sequence[torch.Tensor],
+    peer: Target,
+) -> list[_Liberty]:
+    program = artifact.program
+    reached = reached_from(program, _computes)
+    computed = [isinstance(output, Ref) and output.name in reached for output in program.outputs]
+    if artifact.quantised is None:
+        return [_Liberty(None, bits=not noisy) for noisy in computed]
+
+    def walk(after: AfterStep | None) -> Sequence[torch.Tensor]:
+        done = walk_program(artifact, inputs, peer, after)
+        if done.failure is not None:
+            raise done.failure
+        return done.outputs
+
+    errors = [np.zeros(tuple(right.shape)) for right in walked]
+    if not all(map(_same, actual, walked)):
+        errors = tie_errors(walk, walked, TIE_SHARE if reached else KERNEL_TIE_SHARE)
+    return [
+        _Liberty(error + float_error(right), bits=False) if noisy else _Liberty(error, bits=True)
+        for error, right, noisy in zip(errors, walked, computed, strict=True)
     ]
-    if not all(map(moves_data, leftovers)):
-        return [None] * len(walked)
-    return [np.zeros(tuple(output.shape)) for output in walked]
+
+
+def _same(actual: torch.Tensor, right: torch.Tensor) -> bool:
+    one, other = to_numpy(actual), to_numpy(right)
+    return one.dtype == other.dtype and one.shape == other.shape and bool(same_bits(one, other).all())
+
+
+def _computes(step: Step) -> bool:
+    """Whether a kernel of the runtime's may give other numbers than PyTorch's.
+
+    Control flow computes nothing itself: what its branches hold counts.
+    """
+    if step.delegate is not None:
+        return False
+    if step.operator.startswith("higher_order."):
+        return any(_computes(inner) for program in step.nested for inner in program.all_steps)
+    return not (step.operator.startswith(_EXACT) or moves_data(step.operator))

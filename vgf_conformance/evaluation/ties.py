@@ -10,20 +10,25 @@ may be off by 1 LSB anywhere: the backend brings operands to one scale first, wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from vgf_conformance.evaluation.eager import tensors
-from vgf_conformance.lowering.program import Program, Step
+from vgf_conformance.lowering.program import AfterStep, Program, Step
 from vgf_conformance.lowering.tensors import to_numpy
 
 _QUANTISE = "quantized_decomposed.quantize_per_tensor"
+#: Runs a program on its inputs and returns the user's outputs; the function given sees each step.
+Walk = Callable[[AfterStep | None], Sequence[torch.Tensor]]
 #: How near to a tie fp32 may err, as a share of the value in LSB: 2^-24 a step, over up to about 2^10
 #: accumulated terms.
-_TIE_SHARE = 2.0**-14
+TIE_SHARE = 2.0**-14
+#: The same for a kernel that quantises a value that is known exactly: the scale rounds, so do its reciprocal
+#: and the product (2^-24 each).
+KERNEL_TIE_SHARE = 2.0**-22
 #: Outputs computed in floating point after the last dequantisation carry fp32's own rounding too: 64 ULP of
 #: the tensor's largest element.
 _FLOAT_SHARE = 2.0**-18
@@ -37,9 +42,14 @@ def quantised_errors(
     ``scales`` are the outputs' quantisation steps, None where an output has none.
     """
     own = 1.0 if _requantises(program) else 0.0
+
+    def walk(after: AfterStep | None) -> Sequence[torch.Tensor]:
+        return tensors(program.walk(inputs, after=after))
+
+    right = walk(None)
     return [
-        np.maximum(error, 0.0 if scale is None else own * scale)
-        for error, scale in zip(tie_errors(program, inputs), scales, strict=True)
+        np.maximum(error + float_error(output), 0.0 if scale is None else own * scale)
+        for error, output, scale in zip(tie_errors(walk, right, TIE_SHARE), right, scales, strict=True)
     ]
 
 
@@ -49,34 +59,40 @@ def _requantises(program: Program) -> bool:
     return len({step.args[1:3] for step in steps}) > 1
 
 
-def tie_errors(program: Program, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """What roundings at ties alone may change of each user output, in the output's units."""
-    right = tensors(program.walk(inputs))
+def tie_errors(walk: Walk, right: Sequence[torch.Tensor], share: float) -> list[np.ndarray[Any, Any]]:
+    """What roundings at ties alone may change of each user output ``right``, in the output's units.
+
+    ``share`` says how near a value is to one, as a share of it. Whatever ``walk`` raises passes through.
+    """
     errors = [np.zeros(tuple(output.shape)) for output in right]
-    for name in _doubtful(program, inputs):
-        flipped = tensors(program.walk(inputs, after=_flipping(name)))
+    for name in _doubtful(walk, share):
+        flipped = walk(_flipping(name, share))
         for error, one, other in zip(errors, right, flipped, strict=True):
             error += np.abs(_wide(one) - _wide(other))
-    return [
-        error + (_FLOAT_SHARE * float(np.abs(_wide(output)).max(initial=0.0)) if _is_float(output) else 0.0)
-        for error, output in zip(errors, right, strict=True)
-    ]
+    return errors
 
 
-def _doubtful(program: Program, inputs: Sequence[Any]) -> list[str]:
+def float_error(output: torch.Tensor) -> float:
+    """What fp32's own rounding may change of an output that is computed in floating point at the end."""
+    if not output.dtype.is_floating_point:
+        return 0.0
+    return _FLOAT_SHARE * float(np.abs(_wide(output)).max(initial=0.0))
+
+
+def _doubtful(walk: Walk, share: float) -> list[str]:
     """Names of the quantisations with a value near a tie."""
     names = []
 
     def look(step: Step, args: tuple[Any, ...], result: Any) -> Any:
-        if step.operator.startswith(_QUANTISE) and bool(_near_tie(args).any()):
+        if step.operator.startswith(_QUANTISE) and bool(_near_tie(args, share).any()):
             names.append(step.name)
         return result
 
-    program.walk(inputs, after=look)
+    walk(look)
     return names
 
 
-def _flipping(name: str) -> Any:
+def _flipping(name: str, share: float) -> AfterStep:
     def flip(step: Step, args: tuple[Any, ...], result: Any) -> Any:
         if step.name != name:
             return result
@@ -84,24 +100,20 @@ def _flipping(name: str) -> Any:
         # The neighbour that fp32 did not choose: seen in fp64 it may well be the nearer one.
         chosen = result.double() - zero
         other = (exact.floor() + exact.ceil() - chosen + zero).clamp(low, high)
-        return torch.where(_near_tie(args), other, result.double()).to(result.dtype)
+        return torch.where(_near_tie(args, share), other, result.double()).to(result.dtype)
 
     return flip
 
 
-def _near_tie(args: tuple[Any, ...]) -> torch.Tensor:
+def _near_tie(args: tuple[Any, ...], share: float) -> torch.Tensor:
     exact = _scaled(args)
     distance = (exact - exact.floor() - 0.5).abs()
-    return distance <= _TIE_SHARE * (1 + exact.abs())
+    return distance <= share * (1 + exact.abs())
 
 
 def _scaled(args: tuple[Any, ...]) -> torch.Tensor:
     scaled: torch.Tensor = args[0].double() / float(args[1])
     return scaled
-
-
-def _is_float(output: torch.Tensor) -> bool:
-    return output.dtype.is_floating_point
 
 
 def _wide(output: torch.Tensor) -> np.ndarray[Any, Any]:

@@ -10,6 +10,7 @@ import torch
 
 from vgf_conformance.evaluation.eager import tensors
 from vgf_conformance.lowering.artifact import Artifact
+from vgf_conformance.lowering.program import AfterStep
 from vgf_conformance.lowering.tensors import from_physical, to_physical
 from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
@@ -33,8 +34,13 @@ class Walk:
     failure: TargetFailure | None = None
 
 
-def walk_program(artifact: Artifact, inputs: Sequence[Any], target: Target) -> Walk:
-    """Run ``artifact`` on ``inputs``; a target's failure, or a leftover operator's, ends the walk early."""
+def walk_program(
+    artifact: Artifact, inputs: Sequence[Any], target: Target, after: AfterStep | None = None
+) -> Walk:
+    """Run ``artifact`` on ``inputs``; a target's failure, or a leftover operator's, ends the walk early.
+
+    ``after`` is as for Program.walk.
+    """
     walk = Walk()
     target.load(artifact.delegates)
 
@@ -66,7 +72,7 @@ def walk_program(artifact: Artifact, inputs: Sequence[Any], target: Target) -> W
         ]
 
     try:
-        walk.outputs = tensors(artifact.program.walk(inputs, call))
+        walk.outputs = tensors(artifact.program.walk(inputs, call, after))
     except TargetFailure as failure:
         walk.failure = failure
     except Exception as error:  # a leftover operator's refusal belongs to the lowered program

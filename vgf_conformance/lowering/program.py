@@ -291,6 +291,15 @@ def _constants(exported: ExportedProgram) -> dict[str, Any]:
     return constants
 
 
+def reached_from(program: Program, chosen: Callable[[Step], bool]) -> set[str]:
+    """Names of the steps that ``chosen`` picks, and of all whose values depend on one of these."""
+    reached: set[str] = set()
+    for step in program.steps:
+        if chosen(step) or step.reads & reached:
+            reached.add(step.name)
+    return reached
+
+
 def resolve(value: Any, values: Mapping[str, Any]) -> Any:
     """``value`` with every Ref in it replaced by what ``values`` holds under its name."""
     if isinstance(value, Ref):
