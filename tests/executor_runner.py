@@ -17,6 +17,20 @@ from pathlib import Path
 #: Names what the runner does; the first is the default.
 MODE = "VGF_CONFORMANCE_TEST_RUNNER"
 MODES = ("copy", "abs", "short", "silent", "crash", "hang", "refuse", "drift", "endless", "link", "talk")
+MODES += ("chatter",)
+    "copy",
+    "abs",
+    "short",
+    "silent",
+    "crash",
+    "hang",
+    "refuse",
+    "drift",
+    "endless",
+    "link",
+    "talk",
+    "chatter",
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -24,6 +38,13 @@ def main(arguments: list[str]) -> int:
     model, inputs, output = flags.pop("model_path"), flags.pop("inputs"), flags.pop("output_file")
     mode = os.environ.get(MODE, "copy")
     print("executor_runner: last words", flush=True)
+    if mode == "chatter":
+        for _ in range(3000):
+            print("I 00:00:00.000001 executorch:method.cpp:1] " + "working " * 100)
+        print("E 00:00:00.000012 executorch:VGFSetup.cpp:1497] Failed to create VGF header decoder")
+        print("E 00:00:00.000013 executorch:VGFBackend.cpp:538] Failed to process VGF blob.")
+        print("E 00:00:00.000014 executorch:method.cpp:128] Init failed for backend VgfBackend: 0x1")
+        return 1
     if flags or mode == "refuse" or not Path(model).read_bytes():
         return 1
     if mode == "crash":

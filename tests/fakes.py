@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.formats.pte import Executable
 from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.targets.base import Array
 from vgf_conformance.targets.reference import ReferenceGraph, ReferenceRunner
@@ -272,3 +273,20 @@ class DiesComplaining(Complains):
         print("a driver's own words\n" * 1000, flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
         return outputs
+
+
+class RuntimeThatCrashes:
+    """In place of the ExecuTorch runtime: programs are what it builds."""
+
+    def build(self, program: Executable) -> Planted:
+        os.kill(os.getpid(), signal.SIGSEGV)
+        raise AssertionError("still here")
+
+
+class RuntimeThatRefuses:
+    """Logs the cause as the runtime does, and gives a number for it."""
+
+    def build(self, program: Executable) -> Planted:
+        print(f"[VGFSetup.cpp:1497] no decoder for {program.method}", flush=True)
+        print("[method.cpp:128] Init failed: 0x12", flush=True)
+        raise Refused(Verdict.FAIL, Stage.RUN, Finding.RAISED, "the ExecuTorch runtime: error: 0x:12")

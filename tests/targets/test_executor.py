@@ -53,14 +53,18 @@ def test_a_plain_value_counts_as_an_input(tmp_path: Path) -> None:
     """Its file is empty, so the fake leaves the output of its number unwritten."""
     found = failure(runner(tmp_path))
     assert kind(found) == (Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN)
-    assert found.message == "executor_runner: output-1.bin was not written"
+    assert found.message == "the ExecuTorch runtime: executor_runner: output-1.bin was not written"
     assert found.log == "executor_runner: last words"
 
 
 @pytest.mark.parametrize(
     ("mode", "expected", "message"),
     [
-        ("crash", (Verdict.CRASH, Finding.CRASHED), "executor_runner was ended by SIGSEGV"),
+        (
+            "crash",
+            (Verdict.CRASH, Finding.CRASHED),
+            "the ExecuTorch runtime: executor_runner was ended by SIGSEGV",
+        ),
         ("refuse", (Verdict.FAIL, Finding.RAISED), "executor_runner ended with exit status 1"),
         ("silent", (Verdict.FAIL, Finding.UNWRITTEN), "executor_runner: output-0.bin was not written"),
         ("short", (Verdict.FAIL, Finding.UNWRITTEN), "output-0.bin has 15 bytes, should have 16"),
@@ -79,7 +83,7 @@ def test_a_runner_that_fails(
 
 def test_the_end_of_a_long_log_is_kept(tmp_path: Path) -> None:
     found = failure(runner(tmp_path, "talk"))
-    assert found.message == "executor_runner ended with exit status 1"
+    assert found.message == "the ExecuTorch runtime: executor_runner ended with exit status 1"
     assert found.log.endswith("on and on\nthe end")
     assert len(found.log) <= LAST_WORDS
 
@@ -92,11 +96,24 @@ def test_of_a_long_log_the_middle_is_left_out(tmp_path: Path, monkeypatch: pytes
         assert programs.said(log.fileno(), 1) == "abc\n... 5 bytes ...\nijk"
 
 
+def test_an_exit_status_comes_with_the_logs_own_lines(tmp_path: Path) -> None:
+    """Of a log that is longer than what is read of it; times are left out, as they differ each time."""
+    found = failure(runner(tmp_path, "chatter"))
+    assert kind(found) == (Verdict.FAIL, Stage.RUN, Finding.RAISED)
+    assert found.message == (
+        "the ExecuTorch runtime: executor_runner ended with exit status 1 (its log ends: "
+        "[VGFSetup.cpp:1497] Failed to create VGF header decoder; "
+        "[VGFBackend.cpp:538] Failed to process VGF blob.; "
+        "[method.cpp:128] Init failed for backend VgfBackend: 0x1)"
+    )
+    assert len(found.log) <= 2000
+
+
 def test_a_runner_that_hangs_ends_with_all_that_it_started(tmp_path: Path) -> None:
     start = time.monotonic()
     found = failure(runner(tmp_path, "hang", time_limit=2))
     assert kind(found) == (Verdict.TIMEOUT, Stage.RUN, Finding.HUNG)
-    assert found.message == "executor_runner did not end within 2 s: it was killed"
+    assert found.message == "the ExecuTorch runtime: executor_runner did not end within 2 s: it was killed"
     assert time.monotonic() - start < 600
     deadline = time.monotonic() + 300
     # What was killed takes a moment to be gone.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests import executor_runner
+from vgf_conformance.formats.pte import Executable
 from vgf_conformance.targets import capabilities, runtime, vulkan
+from vgf_conformance.targets.base import TargetFailure
 from vgf_conformance.targets.environment import environment
+from vgf_conformance.targets.logs import runtime_says
 from vgf_conformance.targets.opening import open_targets
-from vgf_conformance.targets.runtime import RuntimeTarget, backend_fault
+from vgf_conformance.targets.runtime import InProcess, RuntimeTarget, backend_fault
 from vgf_conformance.targets.runtime_choice import LIBRARY, RuntimeChoice
 from vgf_conformance.targets.vulkan import DriverChoice
-from vgf_conformance.vocabulary import UserError
+from vgf_conformance.vocabulary import UserError, Verdict
 
 RUNTIME = ("reference", "runtime")
 
@@ -76,10 +80,10 @@ def fault(library: Path | None, backend: str = "VgfBackend") -> str:
     return backend_fault(library, vulkan.choose_driver("lavapipe"), tuple(vulkan.LAYERS), backend)
 
 
-def test_the_wheel_has_no_vgf_backend() -> None:
+def test_the_wheel_has_no_vgf_backend(tmp_path: Path) -> None:
     """And says so to whoever opens the target, before a case runs."""
     with pytest.raises(UserError) as caught:
-        open_targets(RUNTIME, DriverChoice("lavapipe"), Path("unused"))
+        open_targets(RUNTIME, DriverChoice("lavapipe"), tmp_path)
     message = str(caught.value)
     assert message.startswith(
         "the runtime of the installed executorch does not register VgfBackend (there are "
@@ -101,6 +105,11 @@ def test_a_library_that_is_none(library: Path) -> None:
         ("kill -SEGV $$", "ended the process that loaded it by SIGSEGV"),
         ("echo 'out of luck' >&2; exit 3", "could not be asked: out of luck"),
         ("sleep 60", "did not load within 0.5 s"),
+        ("kill -40 $$", "ended the process that loaded it by signal 40"),
+        (
+            "printf '[%.0s' $(seq 9999); echo; echo '{\"registered\": 5}'; exit 4",
+            "could not be asked: exit status 4",
+        ),
         (
             """echo '{"fault": "", "registered": ["B", "A"], "available": false}'; echo noise""",
             "does not register VgfBackend (there are B, A): build it with the VGF backend",
@@ -121,6 +130,58 @@ def test_what_becomes_of_the_process_that_loads_it(
     if "sleep" in script:
         monkeypatch.setattr(runtime, "_SECONDS", 0.5)
     assert fault(library).startswith(f"the runtime library {library} {words}")
+
+
+def test_a_library_that_says_much(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than is read: the answer is at the end."""
+    script = """
+head -c 5000000 /dev/zero
+echo
+echo '{"fault": "", "registered": ["VgfBackend"], "available": true}'
+"""
+    interpreter = library.parent / "python"
+    interpreter.write_text(f"#!/bin/sh\n{script}")
+    interpreter.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    assert fault(library) == ""
+
+
+def executes(runner: str) -> InProcess:
+    """A target of the runtime whose worker runs ``runner`` in its place."""
+    made = InProcess(None, {}, 60)
+    made.worker._runner = f"tests.fakes:{runner}"
+    return made
+
+
+PROGRAM = Executable(b"program", "forward", (), ())
+
+
+def test_a_crash_says_that_it_is_the_runtimes() -> None:
+    with pytest.raises(TargetFailure) as caught:
+        executes("RuntimeThatCrashes").execute(PROGRAM, [])
+    assert caught.value.verdict is Verdict.CRASH
+    assert caught.value.message == "the worker of the ExecuTorch runtime was ended by SIGSEGV"
+
+
+def test_an_error_comes_with_the_logs_own_lines() -> None:
+    """Those of this request, in the form of the wheel's log."""
+    target = executes("RuntimeThatRefuses")
+    try:
+        for number in (1, 2):
+            with pytest.raises(TargetFailure) as caught:
+                target.execute(dataclasses.replace(PROGRAM, method=f"forward{number}"), [])
+            assert caught.value.message == (
+                "the ExecuTorch runtime: error: 0x:12 (its log ends: "
+                f"[VGFSetup.cpp:1497] no decoder for forward{number}; [method.cpp:128] Init failed: 0x12)"
+            )
+    finally:
+        target.close()
+
+
+def test_a_log_is_quoted_within_bounds() -> None:
+    lines = [f"[{'f' * 50}.cpp:{number}] {'word ' * 1000}" for number in range(50)]
+    assert len(runtime_says("\n".join(lines))) < 700
+    assert runtime_says("[" * 100_000) == runtime_says("no line of its own") == ""
 
 
 def test_a_library_that_registers_it_is_taken(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from vgf_conformance.formats.pte import Executable
 from vgf_conformance.formats.tosa import storage
 from vgf_conformance.launch import python_environment, signal_name
 from vgf_conformance.targets.base import Array, Outputs, TargetFailure
+from vgf_conformance.targets.logs import runtime_says
 from vgf_conformance.targets.process import LAST_WORDS
 from vgf_conformance.targets.programs import said, wait
 from vgf_conformance.targets.sentinel import compare_runs
@@ -77,22 +78,22 @@ class ExecutorRunner:
             status = wait(process, self._time_limit)
             text = said(log.fileno())
         if status != 0:
-            raise self._failure(status, text[-LAST_WORDS:].strip())
+            raise self._failure(status, text)
         return [
             _output(folder, number, port, text)
             for number, port in enumerate(program.outputs)
             if port is not None
         ], text
 
-    def _failure(self, status: int | None, words: str) -> TargetFailure:
-        name = self._path.name
+    def _failure(self, status: int | None, text: str) -> TargetFailure:
+        name, words = f"the ExecuTorch runtime: {self._path.name}", text[-LAST_WORDS:].strip()
         if status is None:
             message = f"{name} did not end within {self._time_limit:g} s: it was killed"
             return TargetFailure(Verdict.TIMEOUT, Stage.RUN, Finding.HUNG, message, words)
         if status < 0:
             message = f"{name} was ended by {signal_name(status)}"
             return TargetFailure(Verdict.CRASH, Stage.RUN, Finding.CRASHED, message, words)
-        message = f"{name} ended with exit status {status}"
+        message = f"{name} ended with exit status {status}{runtime_says(text)}"
         return TargetFailure(Verdict.FAIL, Stage.RUN, Finding.RAISED, message, words)
 
 
@@ -121,7 +122,7 @@ def _output(folder: Path, number: int, port: Port, words: str) -> Array:
     except BadFile as error:
         content, wrong = b"", "was not written" if kind_of(path) is None else error.why
     if wrong:
-        message = f"executor_runner: {path.name} {wrong}"
+        message = f"the ExecuTorch runtime: executor_runner: {path.name} {wrong}"
         raise TargetFailure(Verdict.FAIL, Stage.RUN, Finding.UNWRITTEN, message, words[-LAST_WORDS:].strip())
     array = np.frombuffer(content, dtype).reshape(port.physical_shape)
     return array.transpose([port.dim_order.index(axis) for axis in range(len(port.dim_order))])

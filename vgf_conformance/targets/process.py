@@ -8,7 +8,7 @@ import os
 import socket
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -39,7 +39,8 @@ LAST_WORDS = 2000
 class ProcessTarget:
     """A Target whose runner lives in a process of its own.
 
-    ``runner`` is ``module:Class``; ``environment`` is added to the worker's environment.
+    ``runner`` is ``module:Class``; ``environment`` is added to the worker's environment. ``worker`` is what
+    messages call the process, and ``explain`` makes of what it wrote the end of a refusal's message.
     """
 
     def __init__(
@@ -49,10 +50,14 @@ class ProcessTarget:
         environment: Mapping[str, str] | None = None,
         driver: str = "",
         time_limit: float = TIME_LIMIT,
+        worker: str = "the worker",
+        explain: Callable[[str], str] | None = None,
     ) -> None:
         self.name = name
         self.driver = driver
         self._runner = runner
+        self._worker = worker
+        self._explain = explain
         self._environment = dict(environment or {})
         self._time_limit = time_limit
         self._delegates: tuple[Delegate | Executable, ...] = ()
@@ -170,7 +175,9 @@ class ProcessTarget:
             return reply[1]
         if reply[0] == "refused":
             _, verdict, stage, finding, message = reply
-            raise TargetFailure(verdict, stage, finding, message, self._last_words())
+            text = self._said()
+            message += self._explain(text) if self._explain else ""
+            raise TargetFailure(verdict, stage, finding, message, self._last_words(text))
         raise TargetFailure(
             Verdict.ERROR, Stage.RUN, Finding.RAISED, reply[1].strip().splitlines()[-1], reply[1]
         )
@@ -186,8 +193,8 @@ class ProcessTarget:
         return self._ask(request, limit)
 
     def _hung(self, limit: float) -> TargetFailure:
-        message = f"no answer within {limit:g} s: the worker was killed"
-        words = self._last_words()
+        message = f"no answer within {limit:g} s: {self._worker} was killed"
+        words = self._last_words(self._said())
         if self._process is not None:
             self._process.kill()
         self.close()
@@ -198,27 +205,26 @@ class ProcessTarget:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5)
         status = self._process.returncode
-        words = self._last_words()
+        words = self._last_words(self._said())
         self.close()
         if status is not None and status < 0:
-            what = f"the worker was ended by {signal_name(status)}"
+            what = f"{self._worker} was ended by {signal_name(status)}"
         else:
-            what = f"the worker ended with exit status {status}"
+            what = f"{self._worker} ended with exit status {status}"
         return TargetFailure(Verdict.CRASH, Stage.RUN, Finding.CRASHED, what, words)
 
     def _said(self) -> str:
-        """What the worker wrote since this was last asked."""
+        """The end of what the worker wrote since this was last asked."""
         assert self._log is not None
         start, self._heard = self._heard, os.fstat(self._log.fileno()).st_size
         return said(self._log.fileno(), start)
 
-    def _last_words(self) -> str:
-        """The end of the worker's output, after what the validation layer said in this call."""
+    def _last_words(self, text: str) -> str:
+        """The end of the worker's output, after what the validation layer said in this call, ``text``."""
         assert self._log is not None
-        self._log.flush()
         size = os.fstat(self._log.fileno()).st_size
         words = os.pread(self._log.fileno(), LAST_WORDS, max(0, size - LAST_WORDS))
-        return "\n".join([*messages(self._said()), words.decode(errors="replace").strip()])
+        return "\n".join([*messages(text), words.decode(errors="replace").strip()])
 
 
 def reference_target(time_limit: float = TIME_LIMIT) -> ProcessTarget:

@@ -20,6 +20,7 @@ from vgf_conformance.targets import vulkan
 from vgf_conformance.targets.base import Array, Outputs, Target
 from vgf_conformance.targets.capabilities import Platform, surroundings
 from vgf_conformance.targets.executor import ExecutorRunner
+from vgf_conformance.targets.logs import runtime_says
 from vgf_conformance.targets.process import ProcessTarget
 from vgf_conformance.targets.programs import run
 from vgf_conformance.targets.runtime_choice import LIBRARY, RuntimeChoice
@@ -53,6 +54,8 @@ class InProcess:
             "vgf_conformance.runtime.runner:RuntimeRunner",
             environment={**environment, LIBRARY: str(library or "")},
             time_limit=time_limit,
+            worker="the worker of the ExecuTorch runtime",
+            explain=runtime_says,
         )
 
     def execute(self, program: Executable, inputs: Sequence[Any]) -> Outputs:
@@ -153,6 +156,16 @@ def _fault(
     return ""
 
 
+def _is_answer(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("fault"), str)
+        and isinstance(value.get("registered"), list)
+        and all(isinstance(name, str) for name in value["registered"])
+        and isinstance(value.get("available"), bool)
+    )
+
+
 def _asked(library: Path | None, backend: str, variables: Mapping[str, str]) -> dict[str, Any] | str:
     """The probe's answer, or what became of it."""
     command = python_command("vgf_conformance.runtime.probe", backend, *([str(library)] if library else []))
@@ -165,7 +178,7 @@ def _asked(library: Path | None, backend: str, variables: Mapping[str, str]) -> 
         # A library may write to standard output as well.
         with contextlib.suppress(ValueError):
             answer = parse_json(line.encode())
-            if isinstance(answer, dict) and "registered" in answer:
-                return answer
+            if _is_answer(answer):
+                return dict(answer)
     words = done.err.strip().splitlines()
     return f"could not be asked: {one_line(words[-1]) if words else f'exit status {done.status}'}"

@@ -23,8 +23,8 @@ khronos_validation.enable_message_limit = false
 
 #: As versions 1.3.239 and 1.4 write it: the text stands after the last bar, or in the next line.
 _MESSAGE = re.compile(
-    r"Validation Error: \[ (?P<name>[\w.-]+) \][^\n]*?MessageID = 0x[0-9a-f]+\s*\|?\s*"
-    r"(?P<text>.*?)\s*(?:The Vulkan spec states|\n|\Z)",
+    r"Validation Error: \[ (?P<name>[\w.-]+) \][^\n]{0,2000}?MessageID = 0x[0-9a-f]+\s*\|?\s*"
+    r"(?P<text>.*?)(?:The Vulkan spec states|\n|\Z)",
     re.DOTALL,
 )
 
@@ -56,5 +56,5 @@ def write_settings(folder: Path) -> Path:
 
 def messages(text: str) -> list[str]:
     """What the layer says in a worker's output: each message once, with how often it was said."""
-    said = Counter(f"{found['name']}: {found['text']}" for found in _MESSAGE.finditer(text))
+    said = Counter(f"{found['name']}: {found['text'].strip()}" for found in _MESSAGE.finditer(text))
     return [f"validation: {message} ({count} times)" for message, count in said.most_common(_MOST)]
