@@ -116,7 +116,7 @@ def test_a_model_that_fails_says_where_why_and_how_to_see_it_again(run: Run, tmp
 
 def test_a_program_in_a_stand_alone_runner(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, runner = model_file(tmp_path, GOOD), executor_runner.install(tmp_path)
-    options = ("--target", "runtime", "--executor-runner", runner)
+    options = ("--target", "runtime", "--driver", "lavapipe", "--executor-runner", runner)
     monkeypatch.setenv(executor_runner.MODE, "abs")
     good = run("check", file, *options)
     assert good.code == 0, good.out
@@ -129,6 +129,7 @@ def test_a_program_in_a_stand_alone_runner(run: Run, tmp_path: Path, monkeypatch
     wrong = run("check", file, *options)
     assert wrong.code == 1
     assert "the runtime differs from emulation on the same VGFs" in wrong.out
+    assert f"--target runtime --driver lavapipe --executor-runner {runner}\n" in wrong.out
 
 
 def test_a_runtime_that_is_not_there_is_told_before_anything_runs(

@@ -529,8 +529,9 @@ def _check(parsed: argparse.Namespace) -> int:
     from vgf_conformance.evaluation.check import Selection, check_files
     from vgf_conformance.report.check import print_json, print_tables
 
-    selection = Selection(profiles, schemes, targets, parsed.seed, parsed.min_sqnr)
-    with _models(targets, _driver_choice(parsed), parsed.timeout, runtime) as (server, opened):
+    choice = _driver_choice(parsed)
+    selection = Selection(profiles, schemes, targets, parsed.seed, choice, runtime, parsed.min_sqnr)
+    with _models(targets, choice, parsed.timeout, runtime) as (server, opened):
         found = check_files(parsed.files, selection, opened, server)
         records = print_json(found) if parsed.json else print_tables(found)
     return _status(records)
@@ -560,9 +561,10 @@ def _reduce(parsed: argparse.Namespace) -> int:
     output = parsed.output or Path(f"{Path(parsed.file).stem}_reduced.py")
     files.require_place(output, ".py")
     files.require_not_read(output, [Path(parsed.file)])
-    options = (profiles, schemes, targets, parsed.seed, parsed.budget)
+    choice = DriverChoice(parsed.driver)
+    options = (profiles, schemes, targets, parsed.seed, parsed.budget, choice, runtime)
     answer, code = f"{parsed.file}: nothing fails, so there is nothing to reduce", EXIT_PASS
-    with _models(targets, DriverChoice(parsed.driver), parsed.timeout, runtime) as (server, opened):
+    with _models(targets, choice, parsed.timeout, runtime) as (server, opened):
         work = "vgf_conformance.reduction.reduce:reduce_file"
         for word, text in server.run(work, parsed.file, opened, options, output):
             if word == "progress":

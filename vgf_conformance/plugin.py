@@ -677,10 +677,7 @@ class Conformance:
         command = ["pytest", item.nodeid, "--tier", item.tier]
         if item.target not in DEFAULT_TARGETS:
             command += ["--target", item.target]
-        if self.settings.choice.name:
-            command += ["--driver", self.settings.choice.name]
-        if self.settings.choice.layers != "auto":
-            command += ["--layers", self.settings.choice.layers]
+        command += self.settings.choice.options(item.target)
         if item.target == PROGRAM_TARGET:
             command += self.settings.runtime.options
         if self.settings.seed:

@@ -98,7 +98,7 @@ def test_of_a_long_log_the_middle_is_left_out(tmp_path: Path, monkeypatch: pytes
 
 def test_an_exit_status_comes_with_the_logs_own_lines(tmp_path: Path) -> None:
     """Of a log that is longer than what is read of it; times are left out, as they differ each time."""
-    found = failure(runner(tmp_path, "chatter"))
+    found = failure(runner(tmp_path, "log"))
     assert kind(found) == (Verdict.FAIL, Stage.RUN, Finding.RAISED)
     assert found.message == (
         "the ExecuTorch runtime: executor_runner ended with exit status 1 (its log ends: "

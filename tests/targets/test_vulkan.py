@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from vgf_conformance.targets import probe, vulkan
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import UserError
 
 
@@ -176,3 +177,13 @@ def test_the_probe_without_a_loader(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_versions_are_unpacked() -> None:
     """Vulkan packs 7, 10 and 12 bits below the variant."""
     assert probe.version((1 << 22) | (3 << 12) | 239) == "1.3.239"
+
+
+def test_a_choice_says_how_to_make_it_again_for_one_target() -> None:
+    """Options that the other targets refuse are left out."""
+    choice = DriverChoice("lavapipe", "none", "llvmpipe", validation=True)
+    driver = ["--driver", "lavapipe"]
+    watched = ["--expect-driver", "llvmpipe", "--validation"]
+    assert choice.options("vulkan") == choice.options("runtime") == [*driver, "--layers", "none", *watched]
+    assert choice.options("emulation") == [*driver, *watched]
+    assert choice.options("reference") == DriverChoice().options("vulkan") == []

@@ -45,8 +45,8 @@ class Expected:
     ``value`` is eager in fp64 or the quantised program's output, ``native`` eager (or the quantised
     program) in the dtype that the user sees, ``error`` the propagated bound in the output's units or
     None where there is none. ``lsb`` is the output's quantisation step where it has one. ``rounded`` gives
-    what the TOSA graph comes to where each operator rounds correctly, None where that is not known. ``bits`` asks
-    for equality bit for bit (the sign of zero and subnormals included; any NaN is one) wherever ``error``
+    what the TOSA graph comes to where each operator rounds correctly, None where that is not known. ``bits``
+    asks for equality bit for bit (the sign of zero and subnormals included; any NaN is one) wherever ``error``
     allows nothing.
     """
 

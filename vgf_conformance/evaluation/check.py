@@ -10,8 +10,10 @@ from vgf_conformance.evaluation.isolated import ModelServer
 from vgf_conformance.results.record import Record
 from vgf_conformance.results.store import schema_refusal
 from vgf_conformance.targets.base import Target
+from vgf_conformance.targets.runtime_choice import RuntimeChoice
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.terminal import warn
-from vgf_conformance.vocabulary import Finding, Profile, UserError, Verdict
+from vgf_conformance.vocabulary import PROGRAM_TARGET, Finding, Profile, UserError, Verdict
 
 _CHECK = "vgf_conformance.evaluation.userfiles:check_file"
 
@@ -20,14 +22,27 @@ _CHECK = "vgf_conformance.evaluation.userfiles:check_file"
 class Selection:
     """What the user asked for on the command line; empty means the file's own, or all.
 
-    ``min_sqnr``, in decibels, replaces the file's own.
+    ``driver`` and ``runtime`` are what the targets were opened with; ``min_sqnr``, in decibels, replaces the
+    file's own.
     """
 
     profiles: tuple[Profile, ...]
     schemes: tuple[str, ...]
     targets: tuple[str, ...]
     seed: int
+    driver: DriverChoice
+    runtime: RuntimeChoice
     min_sqnr: float | None = None
+
+    def options(self, target: str) -> list[str]:
+        """The options that choose the same on ``target`` again, whatever the profile and the scheme."""
+        return [
+            *("--target", target),
+            *self.driver.options(target),
+            *(self.runtime.options if target == PROGRAM_TARGET else []),
+            *(["--min-sqnr", f"{self.min_sqnr:g}"] if self.min_sqnr is not None else []),
+            *(["--seed", str(self.seed)] if self.seed else []),
+        ]
 
 
 def check_files(

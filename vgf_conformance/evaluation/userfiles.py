@@ -107,18 +107,6 @@ def _least(found: Sequence[Accuracy]) -> Accuracy | None:
 
 
 def _repro(record: Record, selection: Selection) -> str:
-    command = [
-        "vgf-conformance",
-        "check",
-        record.file,
-        "--profile",
-        record.profile,
-        "--scheme",
-        record.scheme,
-    ]
-    command += ["--target", record.target]
-    if selection.min_sqnr is not None:
-        command += ["--min-sqnr", f"{selection.min_sqnr:g}"]
-    if selection.seed:
-        command += ["--seed", str(selection.seed)]
-    return shlex.join(command)
+    command = ["vgf-conformance", "check", record.file]
+    command += ["--profile", record.profile, "--scheme", record.scheme]
+    return shlex.join([*command, *selection.options(record.target)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 import textwrap
 import time
@@ -37,7 +38,9 @@ from vgf_conformance.reduction.trial import (
 )
 from vgf_conformance.results.record import Record
 from vgf_conformance.targets.base import Target
-from vgf_conformance.vocabulary import Finding, Profile, Stage, UserError, Verdict
+from vgf_conformance.targets.runtime_choice import RuntimeChoice
+from vgf_conformance.targets.vulkan import DriverChoice
+from vgf_conformance.vocabulary import PROGRAM_TARGET, Finding, Profile, Stage, UserError, Verdict
 
 Say = Callable[[str], None]
 
@@ -47,7 +50,8 @@ class Options:
     """What the user asked for; without profiles or schemes the file's own are taken.
 
     ``targets`` are tried in their order. ``budget`` is in seconds, from the moment in which a failure is
-    known; a candidate that is being lowered then is waited for.
+    known; a candidate that is being lowered then is waited for. ``driver`` and ``runtime`` are what the
+    targets were opened with.
     """
 
     profiles: tuple[Profile, ...]
@@ -55,6 +59,8 @@ class Options:
     targets: tuple[str, ...]
     seed: int
     budget: float
+    driver: DriverChoice
+    runtime: RuntimeChoice
 
 
 @dataclass(frozen=True)
@@ -71,10 +77,12 @@ class Reduction:
     """What came of it: ``files`` are the case file and, where one is needed, the .npz beside it.
 
     ``operators`` are those that are left, of ``before`` nodes; ``complete`` is False where the time ran
-    out first. ``lowered`` counts the candidates that were lowered.
+    out first. ``again`` are the options that check the file on the same target. ``lowered`` counts the
+    candidates that were lowered.
     """
 
     failure: Failure
+    again: tuple[str, ...]
     files: tuple[Path, ...]
     operators: tuple[str, ...]
     before: int
@@ -93,8 +101,13 @@ class Reduction:
         ]
         if not self.complete:
             lines.append("  the time ran out: fewer nodes or smaller inputs may do (--budget)")
-        options = f"--profile {configuration.profile.name} --target {configuration.target}"
-        return "\n".join([*lines, f"  again: vgf-conformance check {self.files[0]} {options}"])
+        command = ["vgf-conformance", "check", str(self.files[0]), "--profile", configuration.profile.name]
+        return "\n".join([*lines, f"  again: {shlex.join([*command, *self.again])}"])
+
+
+def _again(options: Options, target: str) -> list[str]:
+    runtime = options.runtime.options if target == PROGRAM_TARGET else []
+    return ["--target", target, *options.driver.options(target), *runtime]
 
 
 def reduce_file(
@@ -152,6 +165,7 @@ class Reducer:
         files = self._written(trial.best, failure, output)
         return Reduction(
             failure=failure,
+            again=tuple(_again(options, failure.configuration.target)),
             files=tuple(files),
             operators=tuple(unit.operator for unit in trial.best.units),
             before=len(trial.best.trace.units),

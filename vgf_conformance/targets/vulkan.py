@@ -19,7 +19,7 @@ from vgf_conformance.targets.validation import LAYER as VALIDATION_LAYER
 from vgf_conformance.targets.validation import write_settings
 from vgf_conformance.terminal import one_line
 from vgf_conformance.untrusted import BadFile, absolute, is_folder, read_json
-from vgf_conformance.vocabulary import UserError
+from vgf_conformance.vocabulary import VULKAN_TARGETS, UserError
 
 #: The emulation layers from the application down, with the extension that each stands in for: the graph
 #: layer calls into the tensor layer.
@@ -69,6 +69,18 @@ class DriverChoice:
     layers: str = "auto"
     expect: str = ""
     validation: bool = False
+
+    def options(self, target: str) -> list[str]:
+        """The options that make the same choice again for ``target`` alone."""
+        if target not in VULKAN_TARGETS:
+            return []
+        layered = target != "emulation" and self.layers != "auto"
+        return [
+            *(["--driver", self.name] if self.name else []),
+            *(["--layers", self.layers] if layered else []),
+            *(["--expect-driver", self.expect] if self.expect else []),
+            *(["--validation"] if self.validation else []),
+        ]
 
 
 #: Which emulation layers the target ``vulkan`` uses: none, all, or those whose extension the driver lacks.
