@@ -46,8 +46,8 @@ class Expected:
     program) in the dtype that the user sees, ``error`` the propagated bound in the output's units or
     None where there is none. ``lsb`` is the output's quantisation step where it has one. ``rounded`` gives
     what the TOSA graph comes to where each operator rounds correctly, None where that is not known. ``bits``
-    asks for equality bit for bit (the sign of zero and subnormals included; any NaN is one) wherever ``error``
-    allows nothing.
+    asks for equality bit for bit (the sign of zero and subnormals included; any NaN is one) wherever
+    ``error`` allows nothing.
     """
 
     pair: str
