@@ -254,6 +254,8 @@ BROKEN = {
         "eval() of the model raises OSError: no",
     ),
     "shapes_value": ("dynamic_shapes = {}", "dynamic_shapes is {}, not a function"),
+    "sequence_kind": ("sequence = 3", "sequence is 3, not True or False"),
+    "sequence_alone": ("sequence = True", "sequence is True, but there is no samples() for the calls after"),
     "budget_text": ("budget = 'high'", "budget is 'high', not a number of decibels such as 20"),
     "budget_true": ("budget = True", "budget is True, not a number of decibels"),
     "budget_nan": ("budget = float('nan')", "budget is nan, not a number of decibels"),

@@ -114,6 +114,40 @@ def test_a_model_that_fails_says_where_why_and_how_to_see_it_again(run: Run, tmp
     )
 
 
+COUNTS = """
+import torch
+
+class Counts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x):
+        self.total.copy_(self.total + torch.abs(x))
+        return self.total * 2.0
+
+def model():
+    return Counts()
+
+def inputs():
+    return (torch.tensor([1.0, -2.0, 3.0]),)
+
+def samples():
+    return [(torch.tensor([4.0, 5.0, -6.0]),), (torch.tensor([0.5, 0.25, 0.125]),)]
+
+profiles = ["FP"]
+sequence = True
+"""
+
+
+def test_samples_that_are_calls_in_sequence(run: Run, tmp_path: Path) -> None:
+    """The third one counts on what the two before it left."""
+    file = model_file(tmp_path, COUNTS)
+    assert run("check", file).code == 0
+    answer = run("check", model_file(tmp_path, COUNTS.replace("sequence = True", "sequence = 1"), "bad.py"))
+    refused(answer, "sequence is 1, not True or False")
+
+
 def test_a_program_in_a_stand_alone_runner(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, runner = model_file(tmp_path, GOOD), executor_runner.install(tmp_path)
     options = ("--target", "runtime", "--driver", "lavapipe", "--executor-runner", runner)

@@ -138,8 +138,9 @@ class Case:
     allowance, in quantisation steps, of the lowered program against the quantised one where the
     computation is too deep for a propagated bound to mean anything; it comes with ``lsb_reason``.
     ``calibration`` gives the data that quantisation is calibrated on; None where it is each sample's
-    own inputs. A model may have a ``task``, says what it is ``about``, and ``needs`` packages
-    (``name==version``) without which it is not run.
+    own inputs. ``sequence`` says that the samples are calls of one module in their order, each with the
+    buffers that the one before left. A model may have a ``task``, says what it is ``about``, and ``needs``
+    packages (``name==version``) without which it is not run.
     """
 
     name: str
@@ -158,6 +159,7 @@ class Case:
     task: Task | None = None
     about: About | None = None
     needs: tuple[str, ...] = ()
+    sequence: bool = False
     file: str = ""
 
     def tier_of(self, item: Sample) -> str:

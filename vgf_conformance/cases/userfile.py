@@ -4,7 +4,9 @@ The contract: ``model()`` returns an ``nn.Module`` and ``inputs()`` a tuple of e
 Optional: ``profiles`` (list of profiles), ``scheme`` (``"none"`` for integer programs in an INT
 profile), ``calibration()`` (list of input tuples), ``samples()`` (further input tuples to run),
 ``dynamic_shapes()`` (as torch.export takes it), ``configure_quantizer(quantizer)``, ``budget`` (the SQNR
-that the outputs must keep against eager, in dB), ``task()`` (a ``vgf_conformance.cases.task.Task``).
+that the outputs must keep against eager, in dB), ``task()`` (a ``vgf_conformance.cases.task.Task``),
+``sequence`` (whether ``inputs()`` and ``samples()`` are calls in sequence, each with the buffers that the one
+before left).
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ class UserModel:
     configure_quantizer: Callable[[Any], None] | None
     budget: float | None = None
     task: Task | None = None
+    sequence: bool = False
     notes: tuple[str, ...] = ()
 
     def schemes(self, profile: Profile) -> tuple[str, ...]:
@@ -92,6 +95,7 @@ def load_user_model(file: str, seed: int) -> UserModel:
         dynamic_shapes=shapes,
         configure_quantizer=contract.configure_quantizer(),
         budget=contract.budget(),
+        sequence=contract.sequence(),
         task=contract.task(),
         notes=contract.notes,
     )
@@ -262,6 +266,15 @@ class _Contract:
                 f"configure_quantizer does not take one quantizer ({error}): {advice}"
             ) from error
         return function
+
+    def sequence(self) -> bool:
+        """Whether inputs() and samples() are calls in sequence."""
+        value = self._names.get("sequence", False)
+        if not isinstance(value, bool):
+            raise self._wrong(f"sequence is {_value(value)}, not True or False")
+        if value and "samples" not in self._names:
+            raise self._wrong("sequence is True, but there is no samples(), for the calls after inputs()")
+        return value
 
     def budget(self) -> float | None:
         """The decibels that the file asks for, if any."""

@@ -47,7 +47,7 @@ class Expected:
     None where there is none. ``lsb`` is the output's quantisation step where it has one. ``rounded`` gives
     what the TOSA graph comes to where each operator rounds correctly, None where that is not known. ``bits``
     asks for equality bit for bit (the sign of zero and subnormals included; any NaN is one) wherever
-    ``error`` allows nothing.
+    ``error`` allows nothing. ``name`` is what messages call it, where it is no output.
     """
 
     pair: str
@@ -59,16 +59,16 @@ class Expected:
     allowance: float | None = None
     rounded: Callable[[], Array | None] = lambda: None
     bits: bool = False
+    name: str = ""
 
 
 def judge_output(number: int, actual: Array, expected: Expected) -> Comparison:
     """Judge user output ``number``; shape and dtype first."""
-    native = expected.native
+    native, name = expected.native, expected.name or f"output {number}"
     dtype = str(native.dtype)
     if actual.shape != native.shape or actual.dtype != native.dtype:
         message = (
-            f"output {number} is {actual.dtype}{list(actual.shape)}, "
-            f"should be {native.dtype}{list(native.shape)}"
+            f"{name} is {actual.dtype}{list(actual.shape)}, should be {native.dtype}{list(native.shape)}"
         )
         return Comparison(expected.pair, Stage.LOWER, number, False, "shape and dtype", None, message=message)
     right, rule, share = _judged(actual, expected, dtype)
@@ -84,7 +84,7 @@ def judge_output(number: int, actual: Array, expected: Expected) -> Comparison:
         rule=rule,
         metrics=metrics,
         headroom=share,
-        message="" if right.all() else describe_wrong(number, actual, native, right),
+        message="" if right.all() else describe_wrong(name, actual, native, right),
         histogram=counts,
         histogram_unit=unit,
         finding=Finding.NOISY if noisy else None,
@@ -215,7 +215,7 @@ def _plain(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype.kind not in "iu" else array.astype(np.int64)
 
 
-def describe_wrong(number: int, actual: Array, expected: Array, right: NDArray[np.bool_]) -> str:
+def describe_wrong(name: str, actual: Array, expected: Array, right: NDArray[np.bool_]) -> str:
     """``output 0, 3 of 16 elements, worst at [0, 6]: -0.402, should be 0.0``."""
     with np.errstate(invalid="ignore"):
         distance = np.abs(_plain(actual) - _plain(expected)).astype(np.float64)
@@ -227,7 +227,7 @@ def describe_wrong(number: int, actual: Array, expected: Array, right: NDArray[n
         # Every digit that the dtype has.
         shown, wanted = str(actual[index]), str(expected[index])
     return (
-        f"output {number}, {int((~right).sum())} of {right.size} elements, worst at {list(index)}: "
+        f"{name}, {int((~right).sum())} of {right.size} elements, worst at {list(index)}: "
         f"{shown}, should be {wanted}"
     )
 

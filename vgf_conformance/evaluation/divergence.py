@@ -87,7 +87,7 @@ def first_divergence(
             if _right(np.sort(array, axis=None), np.sort(expected, axis=None), quantised=quantised).all():
                 # The backend moves data elsewhere than the program does: the values are there.
                 return result
-            found.append(Divergence(step, tensor, describe_wrong(0, array, expected, right)))
+            found.append(Divergence(step, tensor, describe_wrong("output 0", array, expected, right)))
         return from_numpy(array)
 
     program.walk(inputs, after=compare)

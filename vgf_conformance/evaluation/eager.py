@@ -28,25 +28,35 @@ def leaves(value: Any) -> list[Any]:
     return list(torch.utils._pytree.tree_leaves(value))
 
 
-def run_eager(module: torch.nn.Module, inputs: Inputs) -> list[Any]:
-    """The module's outputs, flattened; one thread, so that they repeat. Raises EagerFailure."""
+def run_eager(
+    module: torch.nn.Module, inputs: Inputs, before: Sequence[Inputs] = (), buffers: Sequence[str] = ()
+) -> list[Any]:
+    """The module's outputs, flattened, after calls with ``before``; then its ``buffers`` of these names.
+
+    One thread, so that they repeat. Raises EagerFailure.
+    """
     with torch.no_grad(), one_thread(), _same_state(module):
         try:
+            for earlier in before:
+                module(*copied(earlier))
             # Copied, since an output may be a buffer, which is about to be set back.
-            return leaves(copied(module(*copied(inputs))))
+            outputs = leaves(copied(module(*copied(inputs))))
+            return [*outputs, *(module.get_buffer(name).clone() for name in buffers)]
         except (Exception, SystemExit) as error:
             raise EagerFailure(one_line(f"{type(error).__name__}: {error}")) from error
 
 
-def repeated_eager(module: torch.nn.Module, inputs: Inputs) -> list[torch.Tensor]:
-    """The module's outputs, which two runs agree on bit for bit.
+def repeated_eager(
+    module: torch.nn.Module, inputs: Inputs, before: Sequence[Inputs] = ()
+) -> list[torch.Tensor]:
+    """The module's outputs, after calls with ``before``, which two runs agree on bit for bit.
 
     Both runs start from the same buffers, since what a model keeps there is exported as state. State
     anywhere else is frozen at export, so that a second run must not see it. Raises EagerFailure, and
     NotRepeatable where the outputs differ.
     """
-    first = tensors(run_eager(module, inputs))
-    if difference := first_difference(first, tensors(run_eager(module, inputs))):
+    first = tensors(run_eager(module, inputs, before))
+    if difference := first_difference(first, tensors(run_eager(module, inputs, before))):
         raise NotRepeatable(
             f"not repeatable: {difference}: the model's result depends on earlier calls or on random "
             "numbers; keep state in buffers, and remove what is random or call torch.manual_seed in forward()"
@@ -89,13 +99,19 @@ def _described(value: torch.Tensor) -> str:
     return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
 
 
-def run_eager_fp64(module: torch.nn.Module, inputs: Inputs) -> list[Any] | None:
-    """The same computation in fp64; None where the module cannot be run so."""
+def run_eager_fp64(
+    module: torch.nn.Module, inputs: Inputs, before: Sequence[Inputs] = (), buffers: Sequence[str] = ()
+) -> list[Any] | None:
+    """As run_eager in fp64; None where the module cannot be run so."""
     default = torch.get_default_dtype()
     try:
         torch.set_default_dtype(torch.float64)
         with torch.no_grad(), one_thread():
-            return leaves(copy.deepcopy(module).double()(*_widened(inputs)))
+            wide = copy.deepcopy(module).double()
+            for earlier in before:
+                wide(*_widened(earlier))
+            outputs = leaves(wide(*_widened(inputs)))
+            return [*outputs, *(wide.get_buffer(name) for name in buffers)]
     except (RuntimeError, TypeError, NotImplementedError, ValueError):
         # A module that pins a dtype inside has no fp64 form; eager in its own dtype stands in.
         return None

@@ -31,7 +31,7 @@ from vgf_conformance.evaluation.prepare import Prepared, judge_unreferenced, pre
 from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.evaluation.suspicions import calibration_notes, input_faults
 from vgf_conformance.evaluation.task import Measurement, lowered_program, quantised_program
-from vgf_conformance.evaluation.walk import Call, Walk, walk_program
+from vgf_conformance.evaluation.walk import Call, Walk, walk_calls
 from vgf_conformance.formats.convert import convert
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph
@@ -156,7 +156,8 @@ class Evaluator(OnTargets):
         """
         operators = sum(sum(delegate.tosa_operators.values()) for delegate in record.delegates)
         ran = record.stage is Stage.RUN or (record.stage is Stage.LOWER and record.finding is Finding.WRONG)
-        if record.verdict is Verdict.PASS or operators < 2 or not ran:
+        # The search runs a first call alone.
+        if record.verdict is Verdict.PASS or operators < 2 or not ran or subject.before:
             return
         attributor = Attributor(
             reference=self._targets["reference"],
@@ -246,7 +247,7 @@ class Evaluator(OnTargets):
         against the program above, and where they are wrong, lowering is the first that may be at fault.
         """
         start, target = time.perf_counter(), device.name
-        walk = walk_program(prepared.artifact, prepared.inputs, device)
+        walk = walk_calls(prepared.artifact, prepared.calls, device)
         record.seconds["run"] = time.perf_counter() - start
         record.outputs = [digests(call.outputs.arrays) for call in walk.calls]
         record.worker_bytes = walk.calls[-1].outputs.worker_bytes if walk.calls else 0
@@ -398,6 +399,9 @@ def _measurable(record: Record) -> bool:
 
 def _runtime_faults(prepared: Prepared, walk: Walk, target: RuntimeTarget, record: Record) -> list[Fault]:
     """Execute the whole program; what differs from the walk over its delegates is the runtime's."""
+    if len(prepared.calls) > 1:
+        message = "the ExecuTorch runtime is asked for the first call of a sequence only"
+        return [Fault(Verdict.UNSUPPORTED, Stage.RUN, Finding.CAPABILITY, message)]
     start = time.perf_counter()
     done = execute_program(prepared.artifact, prepared.inputs, target)
     record.seconds["run"] = time.perf_counter() - start

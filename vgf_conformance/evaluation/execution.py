@@ -46,7 +46,9 @@ def execute_program(artifact: Artifact, inputs: Sequence[Any], target: RuntimeTa
         return Execution(
             failure=TargetFailure(Verdict.FAIL, Stage.LOWER, Finding.INVALID, f"the program: {error}")
         )
-    return Execution([from_numpy(array) for array in raw.arrays], raw)
+    # Inputs that the program writes to come before its outputs.
+    outputs = raw.arrays[artifact.program.written_inputs :]
+    return Execution([from_numpy(array) for array in outputs], raw)
 
 
 def judge_execution(

@@ -14,7 +14,7 @@ from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.evaluation.undefined import Undefined, Watch
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.causes import describe, whole
-from vgf_conformance.lowering.program import NotRepresentable, Program, read_program
+from vgf_conformance.lowering.program import NotRepresentable, Program, State, read_program
 from vgf_conformance.lowering.tensors import to_numpy
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
@@ -53,7 +53,7 @@ def _settled(
     GRU's weights laid out for it), and both round. Neither may have much more noise than the other, as
     for any two implementations (``comparison.signal``).
     """
-    exact = run_eager_fp64(subject.module, subject.inputs)
+    exact = run_eager_fp64(subject.module, subject.inputs, subject.before or ())
     precise = eager if exact is None else tensors(exact)
     # Zeros are told apart by their sign.
     return [
@@ -75,7 +75,10 @@ def _as_good(value: torch.Tensor, right: torch.Tensor, exact: torch.Tensor) -> b
 def _walked(program: Program, subject: Subject, watch: Watch | None) -> list[torch.Tensor]:
     """The program's outputs; it writes to copies of buffers and inputs. Raises LoweringFailure."""
     try:
-        return tensors(program.with_own_constants().walk(copied(leaves(subject.inputs)), after=watch))
+        own, state = program.with_own_constants(), State()
+        for earlier in subject.before or ():
+            own.walk(copied(leaves(earlier)), state=state)
+        return tensors(own.walk(copied(leaves(subject.inputs)), after=watch, state=state))
     except Exception as error:
         if watch is not None:
             _walked(program, subject, None)

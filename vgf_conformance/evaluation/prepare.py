@@ -21,11 +21,12 @@ from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
 from vgf_conformance.evaluation.eager import leaves, one_thread, repeated_eager, run_eager_fp64, tensors
 from vgf_conformance.evaluation.exported import check_export
+from vgf_conformance.evaluation.state import judge_buffers
 from vgf_conformance.evaluation.subject import Subject, request_of
 from vgf_conformance.evaluation.task import Measurement
 from vgf_conformance.evaluation.ties import quantised_errors
 from vgf_conformance.evaluation.undefined import Undefined, Watch
-from vgf_conformance.evaluation.walk import Walk, sized, walk_program
+from vgf_conformance.evaluation.walk import Walk, sized, walk_calls
 from vgf_conformance.formats.boundary import Problem, check_shared_outputs, check_tosa, check_vgf
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph, read_graph
@@ -33,6 +34,7 @@ from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.artifact import Artifact, LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import export, lower
+from vgf_conformance.lowering.program import State
 from vgf_conformance.lowering.tensors import from_physical, to_numpy
 from vgf_conformance.results.record import Comparison, FirstWrong
 from vgf_conformance.targets.base import Target
@@ -44,7 +46,7 @@ class Prepared:
     """A lowered subject with its expected outputs and its run on the reference model.
 
     ``first_wrong`` is the operator that the reference model computes outside of its own bound, where that
-    was looked for.
+    was looked for. ``calls`` are the inputs of this call, last, and of those before it, whose buffers it has.
     """
 
     artifact: Artifact
@@ -53,11 +55,16 @@ class Prepared:
     eager: list[torch.Tensor]
     quantised: list[torch.Tensor] | None
     reference: Walk
-    inputs: list[Any]
+    calls: list[list[Any]]
     comparisons: list[Comparison] = field(default_factory=list)
     measurement: Measurement | None = None
     first_wrong: FirstWrong | None = None
     undefined: Undefined = field(default_factory=Undefined)
+
+    @property
+    def inputs(self) -> list[Any]:
+        """This call's, flattened."""
+        return self.calls[-1]
 
 
 @one_thread()
@@ -68,19 +75,23 @@ def prepare(
 
     Raises EagerFailure, NotRepeatable and LoweringFailure.
     """
-    eager = repeated_eager(subject.module, subject.inputs)
+    before = subject.before or ()
+    eager = repeated_eager(subject.module, subject.inputs, before)
     request = request_of(subject, profile, scheme)
     exported = export(request)
     undefined = check_export(exported, subject, eager)
     artifact = lower(request, cache, exported)
-    inputs = leaves(subject.inputs)
+    calls = [*map(leaves, before), leaves(subject.inputs)]
     graphs = [read_graph(delegate.tosa) for delegate in artifact.delegates]
-    quantised = None
+    quantised: list[torch.Tensor] | None = None
+    state: State = {}
     if artifact.quantised is not None:
         watch = Watch()
-        quantised = tensors(artifact.quantised.walk(inputs, after=watch))
+        for inputs in calls[:-1]:
+            artifact.quantised.walk(inputs, state=state)
+        quantised = tensors(artifact.quantised.walk(calls[-1], after=watch, state=state))
         undefined = undefined.joined(watch.found(artifact.quantised, quantised))
-    walked = walk_program(artifact, inputs, reference)
+    walked = walk_calls(artifact, calls, reference)
     _require_predictable(walked, undefined)
     prepared = Prepared(
         artifact=artifact,
@@ -89,7 +100,7 @@ def prepare(
         eager=eager,
         quantised=quantised,
         reference=walked,
-        inputs=inputs,
+        calls=calls,
         undefined=undefined,
     )
     for call in prepared.reference.calls:
@@ -98,6 +109,9 @@ def prepare(
             continue
         prepared.problems += check_shared_outputs(delegate, read_vgf(delegate.vgf), call.outputs.arrays)
     prepared.comparisons = [*_quantisation(subject, prepared), *_lowering(subject, prepared)]
+    if prepared.reference.failure is None:
+        left = prepared.reference.buffers
+        prepared.comparisons += judge_buffers(subject, artifact, state, left, len(eager))
     prepared.first_wrong = _noisy_reference(prepared, reference)
     return prepared
 
@@ -215,7 +229,7 @@ def _judged(
     pair = f"{target}/eager" if prepared.quantised is None else f"{target}/quantised"
     if wrong := outputs_count(pair, Stage.LOWER, outputs, native):
         return [wrong]
-    precise = None if prepared.quantised is not None else run_eager_fp64(subject.module, subject.inputs)
+    precise = None if prepared.quantised is not None else _in_fp64(subject)
     values = native if precise is None else tensors(precise)
     beside_eager = prepared.undefined.without(outputs, prepared.eager)
     outputs, values = prepared.undefined.without(outputs, native), prepared.undefined.without(values, native)
@@ -242,11 +256,18 @@ def _judged(
     return comparisons
 
 
+def _in_fp64(subject: Subject) -> list[Any] | None:
+    return run_eager_fp64(subject.module, subject.inputs, subject.before or ())
+
+
 def _allowed_errors(prepared: Prepared, has_precise: bool) -> list[np.ndarray[Any, Any] | None]:
     """What each user output may differ by; None where no bound means anything (see comparison.lowering)."""
     artifact = prepared.artifact
     if artifact.quantised is not None:
-        return list(quantised_errors(artifact.quantised, prepared.inputs, artifact.output_scales))
+        return list(quantised_errors(artifact.quantised, prepared.calls, artifact.output_scales))
+    if len(prepared.calls) > 1:
+        # The bounds count on buffers that are exact.
+        return [None] * len(prepared.eager)
     errors = _propagated_errors(prepared)
     if not any(_is_floating(value) for value in prepared.inputs):
         # What eager computes from integers in integers is exact, however it was lowered.

@@ -23,6 +23,9 @@ class Subject:
     (True), that some must stay on the CPU (False), or that nothing was promised (None). ``min_sqnr``
     is what the outputs on every target must keep against eager, in decibels. ``notes`` go into each
     record, ``calibrated`` says in those of quantised configurations what was calibrated on.
+
+    ``before`` are the inputs of the calls before this one where samples are calls in sequence: what they
+    leave in buffers counts, and so does what this one leaves. It is None where each sample is a first call.
     """
 
     case: str
@@ -46,6 +49,7 @@ class Subject:
     about: About | None = None
     notes: tuple[str, ...] = ()
     calibrated: str = ""
+    before: tuple[Inputs, ...] | None = None
 
 
 def request_of(subject: Subject, profile: Profile, scheme: str, *, located: bool = False) -> Request:
@@ -85,4 +89,10 @@ def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
         task=case.task,
         about=case.about,
         calibrated=case.calibration.note if isinstance(case.calibration, OfSamples) else "",
+        before=_before(case, sample, seed) if case.sequence else None,
     )
+
+
+def _before(case: Case, sample: Sample, seed: int) -> tuple[Inputs, ...]:
+    names = [item.name for item in case.samples]
+    return tuple(item.inputs(seed) for item in case.samples[: names.index(sample.name)])

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from vgf_conformance.evaluation.eager import tensors
-from vgf_conformance.lowering.program import AfterStep, Program, Step
+from vgf_conformance.lowering.program import AfterStep, Program, State, Step
 from vgf_conformance.lowering.tensors import to_numpy
 
 _QUANTISE = "quantized_decomposed.quantize_per_tensor"
@@ -35,16 +35,23 @@ _FLOAT_SHARE = 2.0**-18
 
 
 def quantised_errors(
-    program: Program, inputs: Sequence[Any], scales: Sequence[float | None]
+    program: Program,
+    calls: Sequence[Sequence[Any]],
+    scales: Sequence[float | None],
+    buffers: Sequence[str] = (),
 ) -> list[np.ndarray[Any, Any]]:
-    """For each user output, what the lowered program may differ by, in the output's units.
+    """What the lowered program may differ by: for each user output, then each of ``buffers``, in its units.
 
-    ``scales`` are the outputs' quantisation steps, None where an output has none.
+    The last of ``calls`` counts: those before it only leave their buffers. ``scales`` are the quantisation
+    steps, None where there is none.
     """
     own = 1.0 if _requantises(program) else 0.0
 
     def walk(after: AfterStep | None) -> Sequence[torch.Tensor]:
-        return tensors(program.walk(inputs, after=after))
+        state: State = {}
+        for inputs in calls:
+            outputs = program.walk(inputs, after=after, state=state)
+        return [*tensors(outputs), *(state[name] for name in buffers)]
 
     right = walk(None)
     return [
@@ -81,15 +88,15 @@ def float_error(output: torch.Tensor) -> float:
 
 def _doubtful(walk: Walk, share: float) -> list[str]:
     """Names of the quantisations with a value near a tie."""
-    names = []
+    names: dict[str, None] = {}
 
     def look(step: Step, args: tuple[Any, ...], result: Any) -> Any:
         if step.operator.startswith(_QUANTISE) and bool(_near_tie(args, share).any()):
-            names.append(step.name)
+            names[step.name] = None
         return result
 
     walk(look)
-    return names
+    return list(names)
 
 
 def _flipping(name: str, share: float) -> AfterStep:

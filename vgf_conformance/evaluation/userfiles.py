@@ -91,6 +91,7 @@ def subject_of_file(user: UserModel, number: int) -> Subject:
         min_sqnr=user.budget,
         task=user.task,
         notes=user.notes,
+        before=user.samples[:number] if user.sequence else None,
     )
 
 

@@ -10,7 +10,7 @@ import torch
 
 from vgf_conformance.evaluation.eager import tensors
 from vgf_conformance.lowering.artifact import Artifact
-from vgf_conformance.lowering.program import AfterStep
+from vgf_conformance.lowering.program import AfterStep, State
 from vgf_conformance.lowering.tensors import from_physical, to_physical
 from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
@@ -27,19 +27,24 @@ class Call:
 
 @dataclass
 class Walk:
-    """A whole run of a program on one target, up to its end or its failure."""
+    """A whole run of a program on one target, up to its end or its failure; ``buffers`` as it left them."""
 
     outputs: list[torch.Tensor] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     failure: TargetFailure | None = None
+    buffers: State = field(default_factory=dict)
 
 
 def walk_program(
-    artifact: Artifact, inputs: Sequence[Any], target: Target, after: AfterStep | None = None
+    artifact: Artifact,
+    inputs: Sequence[Any],
+    target: Target,
+    after: AfterStep | None = None,
+    state: State | None = None,
 ) -> Walk:
     """Run ``artifact`` on ``inputs``; a target's failure, or a leftover operator's, ends the walk early.
 
-    ``after`` is as for Program.walk.
+    ``after`` and ``state`` are as for Program.walk.
     """
     walk = Walk()
     target.load(artifact.delegates)
@@ -72,7 +77,7 @@ def walk_program(
         ]
 
     try:
-        walk.outputs = tensors(artifact.program.walk(inputs, call, after))
+        walk.outputs = tensors(artifact.program.walk(inputs, call, after, state))
     except TargetFailure as failure:
         walk.failure = failure
     except Exception as error:  # a leftover operator's refusal belongs to the lowered program
@@ -82,6 +87,22 @@ def walk_program(
             Finding.RAISED,
             f"outside the delegates: {type(error).__name__}: {error}",
         )
+    return walk
+
+
+def walk_calls(artifact: Artifact, calls: Sequence[Sequence[Any]], target: Target) -> Walk:
+    """Run ``artifact`` on each of ``calls`` in turn, with the buffers that the one before left.
+
+    Returns the last walk, which is the first that fails.
+    """
+    state: State = {}
+    for number, inputs in enumerate(calls):
+        walk = walk_program(artifact, inputs, target, state=state)
+        if walk.failure is not None:
+            if len(calls) > 1:
+                walk.failure.message += f", in call {number + 1} of {len(calls)}"
+            break
+    walk.buffers = state
     return walk
 
 

@@ -50,6 +50,8 @@ from vgf_conformance.quiet import quiet
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
 _DEQUANTISE = "quantized_decomposed.dequantize"
+#: The form of an artifact: another one is not taken for this one's.
+_FORM = 2
 _BOUNDARY = ("quantized_decomposed.quantize", _DEQUANTISE)
 
 #: What the backend says where it finds no converter, what a shell's exit status says where a command cannot
@@ -261,6 +263,7 @@ def _key(request: Request, exported: ExportedProgram, hooked: ExportedProgram | 
     digest = hashlib.sha256()
     parts: list[Any] = [
         __version__,
+        _FORM,
         sorted(versions().items()),
         _own_converter(),
         request.profile.specification,

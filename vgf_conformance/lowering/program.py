@@ -22,6 +22,8 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 DelegateCall = Callable[[int, Sequence[torch.Tensor]], Sequence[torch.Tensor]]
 AfterStep = Callable[["Step", tuple[Any, ...], Any], Any]
+#: Buffers by their names in the module.
+State = dict[str, torch.Tensor]
 
 #: Operators outside aten register when their module is imported.
 _REGISTER = (
@@ -64,6 +66,11 @@ class Program:
 
     Branches and bodies of loops are programs among the arguments of their step. The names in them start with
     that of the step, so that a name stands for one value of the whole.
+
+    ``buffers`` maps constants to the names of the module's buffers, where the program writes to some.
+    ``writes`` are the new values by the buffer's name; other buffers are written to by steps, in place.
+    ``written_inputs`` counts the inputs that the program writes to: an ExecuTorch program gives these back
+    before its outputs.
     """
 
     inputs: tuple[str, ...]
@@ -71,6 +78,9 @@ class Program:
     steps: tuple[Step, ...]
     outputs: tuple[Any, ...]
     frees: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    buffers: dict[str, str] = field(default_factory=dict)
+    writes: dict[str, Any] = field(default_factory=dict)
+    written_inputs: int = 0
 
     def with_own_constants(self) -> Program:
         """The same with buffers of its own where a step may write to one, so that the module's stay."""
@@ -78,15 +88,26 @@ class Program:
         return replace(self, constants=copy.deepcopy(self.constants)) if writes else self
 
     def walk(
-        self, inputs: Sequence[Any], call: DelegateCall | None = None, after: AfterStep | None = None
+        self,
+        inputs: Sequence[Any],
+        call: DelegateCall | None = None,
+        after: AfterStep | None = None,
+        state: State | None = None,
     ) -> list[Any]:
         """Run the program and return the user's outputs, flattened.
 
         ``after`` sees each step outside the delegates with its arguments and its result, and may
         replace the result; a step inside a loop it sees each time. ``frees`` names the values that nothing
-        reads after a step. Whatever ``call`` and the operators raise passes through.
+        reads after a step. ``state`` holds the buffers that an earlier call left, none before the first, and
+        takes those that this one leaves; without it the call is the first. Whatever ``call`` and the
+        operators raise passes through.
         """
-        values: dict[str, Any] = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
+        known = state if state is not None else {}
+        # Copies: steps may write to them in place.
+        owned = {
+            name: known.get(buffer, self.constants[name]).clone() for name, buffer in self.buffers.items()
+        }
+        values: dict[str, Any] = {**self.constants, **owned, **dict(zip(self.inputs, inputs, strict=True))}
         with torch.no_grad():
             for index, step in enumerate(self.steps):
                 args, keywords = resolve(step.args, values), resolve(step.keywords, values)
@@ -102,6 +123,9 @@ class Program:
                 values[step.name] = result
                 for name in self.frees.get(index, ()):
                     values.pop(name, None)
+        if state is not None:
+            state.update({buffer: owned[name] for name, buffer in self.buffers.items()})
+            state.update(resolve(self.writes, values))
         return list(resolve(self.outputs, values))
 
     @property
@@ -182,7 +206,36 @@ def read_program(exported: ExportedProgram) -> tuple[Program, list[LoweredBacken
     inputs = tuple(
         spec.arg.name for spec in exported.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT
     )
-    return replace(whole, inputs=inputs, outputs=outputs, frees=_frees(whole.steps, outputs)), delegates
+    writes = {
+        spec.target: value
+        for value, spec in zip(whole.outputs, exported.graph_signature.output_specs, strict=True)
+        if spec.kind == OutputKind.BUFFER_MUTATION and spec.target is not None
+    }
+    program = replace(
+        whole,
+        inputs=inputs,
+        outputs=outputs,
+        frees=_frees(whole.steps, (*outputs, *writes.values())),
+        buffers=_buffers(exported) if writes or _writes_in_place(exported) else {},
+        writes=writes,
+        written_inputs=kinds.count(OutputKind.USER_INPUT_MUTATION),
+    )
+    return program, delegates
+
+
+def _buffers(exported: ExportedProgram) -> dict[str, str]:
+    return {
+        spec.arg.name: spec.target
+        for spec in exported.graph_signature.input_specs
+        if spec.kind == InputKind.BUFFER and spec.target is not None
+    }
+
+
+def _writes_in_place(exported: ExportedProgram) -> bool:
+    return any(
+        isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+        for node in all_nodes(exported.graph_module)
+    )
 
 
 def delegate_calls(module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:

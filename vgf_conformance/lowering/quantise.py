@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from executorch.backends.arm.quantizer import (
 )
 from executorch.backends.arm.vgf import VgfCompileSpec
 from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from vgf_conformance.lowering.artifact import LoweringFailure
@@ -49,11 +51,25 @@ def quantise(
         _configure(quantizer, configure)
     # The guards submodule of a checked module breaks the backend's annotation passes.
     prepared = prepare_pt2e(exported.module(check_guards=False), quantizer)
-    with torch.no_grad():
+    with torch.no_grad(), _same_state(prepared, exported):
         for index, inputs in enumerate(calibration):
             _calibrate(prepared, exported, index, inputs)
     converted: torch.nn.Module = convert_pt2e(prepared)
     return converted
+
+
+@contextlib.contextmanager
+def _same_state(prepared: Any, exported: ExportedProgram) -> Iterator[None]:
+    """Undo what calibration does to the model's own buffers: the program must start as the model does.
+
+    Observers keep what they saw in buffers of their own, which stay.
+    """
+    own = [spec.target for spec in exported.graph_signature.input_specs if spec.kind == InputKind.BUFFER]
+    buffers = dict(prepared.named_buffers())
+    kept = [(buffers[name], buffers[name].clone()) for name in own if name in buffers]
+    yield
+    for buffer, value in kept:
+        buffer.copy_(value)
 
 
 def _configure(quantizer: VgfQuantizer, configure: Callable[[VgfQuantizer], None]) -> None:

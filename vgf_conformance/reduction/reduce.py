@@ -150,6 +150,8 @@ class Reducer:
         record = failure.record
         self._say(f"{record.profile} {record.scheme} on {record.target}: {symptom(record)}")
         _require_reducible(record)
+        if failure.subject.before:
+            raise UserError(f"{file}: {record.sample} fails after other calls: only first calls are reduced")
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="vgf-conformance-") as folder:
             trial = Trial(
