@@ -149,8 +149,8 @@ def test_state_that_lowering_loses(
     called: Callable[..., Record],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(asked: Any, cache: Cache) -> Artifact:
-        artifact = lower(asked, cache)
+    def broken(*asked: Any) -> Artifact:
+        artifact = lower(*asked)
         return dataclasses.replace(artifact, program=fault(artifact.program))
 
     monkeypatch.setattr("vgf_conformance.evaluation.prepare.lower", broken)

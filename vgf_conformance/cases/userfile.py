@@ -273,7 +273,7 @@ class _Contract:
         if not isinstance(value, bool):
             raise self._wrong(f"sequence is {_value(value)}, not True or False")
         if value and "samples" not in self._names:
-            raise self._wrong("sequence is True, but there is no samples(), for the calls after inputs()")
+            raise self._wrong("sequence is True, but there is no samples() for the calls after inputs()")
         return value
 
     def budget(self) -> float | None:
