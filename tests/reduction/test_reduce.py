@@ -17,6 +17,8 @@ from vgf_conformance.reduction import reduce
 from vgf_conformance.reduction.reduce import Options, Reducer, Reduction
 from vgf_conformance.targets.base import Target
 from vgf_conformance.targets.process import ProcessTarget, reference_target
+from vgf_conformance.targets.runtime_choice import INSTALLED
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.vocabulary import Finding, Stage, UserError
 
 HEAD = """
@@ -65,9 +67,8 @@ class Bench:
         if target not in self._opened:
             self._opened[target] = ProcessTarget(target, f"tests.reduction.planted:{target}", time_limit=3)
         reducer = Reducer(self._opened, self._cache, self.said.append)
-        return reducer.reduce(
-            str(file), Options((), (), (target,), 0, budget), file.with_name("net_reduced.py")
-        )
+        options = Options((), (), (target,), 0, budget, DriverChoice(), INSTALLED)
+        return reducer.reduce(str(file), options, file.with_name("net_reduced.py"))
 
     def close(self) -> None:
         for target in self._opened.values():
