@@ -53,6 +53,7 @@ class Finding(str, enum.Enum):
     DEPENDENT = "dependent"
     INPUT = "input"
     NOISY = "noisy"
+    UNQUANTISED = "unquantised"
 
 
 class Grade(str, enum.Enum):

@@ -30,7 +30,8 @@ permute = operator(
     [
         sample("rank3", normal(2, 3, 5), dims=(2, 0, 1), configurations=COMBINED),
         sample("rank4_channels_last", normal(1, 3, 4, 5, channels_last=True), dims=(0, 2, 3, 1)),
-        sample("rank5", normal(1, 2, 3, 4, 2), dims=(4, 2, 0, 3, 1), configurations=FLOATING_ONLY),
+        # No axis of size 1: the backend leaves such axes out, and nothing of rank 5 would be left.
+        sample("rank5", normal(5, 2, 3, 4, 2), dims=(4, 2, 0, 3, 1), configurations=SEPARATE),
         sample("int32", integers(3, 5, low=-1000, high=1000), dims=(1, 0), configurations=INTEGER_ONLY),
     ],
 )

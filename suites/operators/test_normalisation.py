@@ -21,14 +21,18 @@ def near_eps(name: str, tensor: Tensor, **options: Any) -> Declared:
     return sample(f"{name}_near_eps", tensor, configurations=FLOATING_ONLY, tier="nightly", **options)
 
 
+#: As large as a variance of normal data, so that a lost one costs half a bit and more.
+LARGE_EPS = 1.0
+
 batch_norm = layer(
     "aten._native_batch_norm_legit_no_training.default",
-    lambda channels: with_drawn_norms(nn.BatchNorm2d(channels)),
+    lambda channels, **options: with_drawn_norms(nn.BatchNorm2d(channels, **options)),
     [
         sample("rank4", normal(2, 3, 4, 5), args=(3,)),
         sample(
             "channels_last", normal(1, 3, 4, 5, channels_last=True), args=(3,), configurations=FLOATING_ONLY
         ),
+        sample("large_eps", normal(1, 3, 4, 5), args=(3,), eps=LARGE_EPS, configurations=SEPARATE),
     ],
     configurations=FLOATING,
 )
@@ -42,6 +46,7 @@ layer_norm = layer(
         sample(
             "no_parameters", normal(4, 6), args=(6,), elementwise_affine=False, configurations=FLOATING_ONLY
         ),
+        sample("large_eps", normal(4, 33), args=(33,), eps=LARGE_EPS, configurations=SEPARATE),
         near_eps("last_two", normal(2, 3, 5, scale=3e-3), args=(3, 5)),
         near_eps("no_parameters", normal(4, 6, scale=3e-3), args=(6,), elementwise_affine=False),
     ],
@@ -50,9 +55,10 @@ layer_norm = layer(
 
 group_norm = layer(
     "aten.native_group_norm.default",
-    lambda groups, channels: with_drawn_norms(nn.GroupNorm(groups, channels)),
+    lambda groups, channels, **options: with_drawn_norms(nn.GroupNorm(groups, channels, **options)),
     [
         sample("two_groups", normal(1, 4, 9, 9), args=(2, 4)),
+        sample("large_eps", normal(1, 4, 5, 5), args=(2, 4), eps=LARGE_EPS, configurations=SEPARATE),
         near_eps("two_groups", normal(1, 4, 9, 9, scale=3e-3), args=(2, 4)),
     ],
     configurations=FLOATING,

@@ -83,6 +83,19 @@ class MadeInside(nn.Module):
         return tensor * torch.ones(3, 4) + torch.full((3, 1), 0.5) + ramp + torch.zeros_like(tensor)
 
 
+class Folded(nn.Module):
+    """A factor and a summand that are computed from parameters alone, which lowering does in advance."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Parameter(torch.tensor([[0.5], [-1.0], [2.0]]))
+        self.columns = nn.Parameter(torch.tensor([3.0, -0.5, 1.0, -2.0]))
+
+    def forward(self, tensor: torch.Tensor) -> torch.Tensor:
+        factor = torch.exp(self.rows) - 1.5
+        return tensor * factor + torch.cat([self.columns[1:], self.columns[:1] * 0.25]).flip(0)
+
+
 class SharedParameter(nn.Module):
     """One parameter, used as a weight and as a summand."""
 
@@ -166,6 +179,7 @@ over_itself = model(
 made_inside = model(
     MadeInside, [sample("rank2", normal(3, 4))], configurations=SEPARATE, tier="nightly", budget=BUDGET
 )
+folded = model(Folded, [sample("rank2", normal(3, 4))], budget=BUDGET)
 shared_parameter = model(
     SharedParameter,
     [sample("rank2", normal(4, 4))],

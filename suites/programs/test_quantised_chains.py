@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from vgf_conformance.cases.case import QUANTISED, SEPARATE, Budget, Case, Inputs, model, sample
-from vgf_conformance.cases.inputs import Draw, normal
+from vgf_conformance.cases.inputs import Draw, integers, normal
 from vgf_conformance.cases.weights import with_drawn_norms
 
 INT = (("INT", "a8w8-pc"),)
@@ -50,6 +50,22 @@ def beside(
         tier="nightly",
         budget=BUDGET,
     )
+
+
+class CodesBeside(nn.Module):
+    """Numbers beside integers that become numbers: these have a step of 1, and what they join another one."""
+
+    def forward(self, tensor: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+        return torch.cat([tensor * 1.5, codes.to(torch.float32)], 1)
+
+
+# What lies between two scales here is a requantisation alone, without an operator to fold it into.
+codes_beside = model(
+    CodesBeside,
+    [sample("int8", normal(2, 5), integers(2, 103, low=-100, high=100, dtype=torch.int8))],
+    configurations=QUANTISED,
+    budget=BUDGET,
+)
 
 
 def convolution() -> nn.Module:

@@ -137,6 +137,8 @@ class Case:
     documents a fall back to the CPU, and at least a part of it must stay there. ``lsb`` is the
     allowance, in quantisation steps, of the lowered program against the quantised one where the
     computation is too deep for a propagated bound to mean anything; it comes with ``lsb_reason``.
+    ``floating`` names the TOSA operators that compute in floating point where the case is quantised in a
+    profile that has both, because the quantiser leaves something alone: any other one is a failure.
     ``calibration`` gives the data that quantisation is calibrated on; None where it is each sample's
     own inputs. ``sequence`` says that the samples are calls of one module in their order, each with the
     buffers that the one before left. A model may have a ``task``, says what it is ``about``, and ``needs``
@@ -153,6 +155,7 @@ class Case:
     budget: Budget | None = None
     lsb: float | None = None
     lsb_reason: str = ""
+    floating: tuple[str, ...] = ()
     calibration: Callable[[], list[Inputs]] | OfSamples | None = None
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None

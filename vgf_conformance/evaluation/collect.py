@@ -12,6 +12,7 @@ from types import ModuleType
 from vgf_conformance.cases.case import Case, Sample
 from vgf_conformance.evaluation.eager import EagerFailure, run_eager, tensors
 from vgf_conformance.evaluation.operators import is_known
+from vgf_conformance.formats.tosa import tosa_operators
 from vgf_conformance.quiet import quiet
 from vgf_conformance.vocabulary import UserError
 
@@ -21,8 +22,8 @@ def declared_cases(module: ModuleType, file: str) -> list[Case]:
 
     ``file`` is the suite file, relative to the suites folder. Raises UserError for a declaration that
     is bound to two names or takes the name of another, names a sample or a configuration twice, names
-    an operator that torch lacks, states a tolerance without a reason, or needs a package of no certain
-    version.
+    an operator that torch or TOSA lacks, states a tolerance without a reason, or needs a package of no
+    certain version.
     """
     found = [(name, value) for name, value in vars(module).items() if isinstance(value, Case)]
     twice = _doubled([id(case) for _, case in found])
@@ -37,6 +38,11 @@ def declared_cases(module: ModuleType, file: str) -> list[Case]:
             raise UserError(f"{file}: {name} allows {case.lsb:g} LSB without a reason: give lsb_reason")
         if case.budget is not None and not case.budget.reason.strip():
             raise UserError(f"{file}: {name} has a budget of {case.budget.sqnr_db:g} dB without a reason")
+        unknown = [operator for operator in case.floating if operator not in tosa_operators()]
+        if unknown:
+            raise UserError(
+                f"{file}: {name} declares {', '.join(unknown)} floating, which is no TOSA operator"
+            )
         loose = [need for need in case.needs if not all(need.partition("=="))]
         if loose:
             raise UserError(f"{file}: {name} needs {', '.join(loose)}: write name==version")

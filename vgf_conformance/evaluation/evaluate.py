@@ -34,6 +34,7 @@ from vgf_conformance.evaluation.task import Measurement, lowered_program, quanti
 from vgf_conformance.evaluation.walk import Call, Walk, walk_calls
 from vgf_conformance.formats.convert import convert
 from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.formats.precision import computed_in_floating_point, requantisations
 from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache
@@ -211,7 +212,7 @@ class Evaluator(OnTargets):
     def _faults(self, subject: Subject, prepared: Prepared, target: str, record: Record) -> list[Fault]:
         record.comparisons = list(prepared.comparisons)
         record.first_wrong = prepared.first_wrong
-        faults = _lowering_faults(subject, prepared, target)
+        faults = [*_unquantised(subject, record), *_lowering_faults(subject, prepared, target)]
         if target != "reference":
             problems = [problem for problem in prepared.problems if problem.stage is Stage.CONVERT]
             faults += [Fault(Verdict.FAIL, item.stage, item.finding, item.message) for item in problems]
@@ -352,6 +353,30 @@ def _lowering_faults(subject: Subject, prepared: Prepared, target: str) -> list[
     return faults
 
 
+def _unquantised(subject: Subject, record: Record) -> list[Fault]:
+    """What a quantised program computes in floating point: a fault where the case does not declare it."""
+    if record.scheme == "none":
+        return []
+    floating: collections.Counter[str] = collections.Counter()
+    for delegate in record.delegates:
+        floating.update(delegate.floating)
+    if subject.floating is None:
+        if floating:
+            what = f"{record.profile} {record.scheme}: the quantiser leaves in floating point"
+            record.notes.append(f"{what}: {_counted(floating)}")
+        return []
+    undeclared = {name: count for name, count in floating.items() if name not in subject.floating}
+    if not undeclared:
+        return []
+    declared = f"the case declares {', '.join(subject.floating) or 'nothing'}"
+    message = f"the quantiser leaves in floating point: {_counted(undeclared)}; {declared}"
+    return [Fault(Verdict.FAIL, Stage.QUANTISE, Finding.UNQUANTISED, message)]
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in counts.items())
+
+
 def _has_custom(graph: TosaGraph) -> bool:
     """Whether custom shaders stand in for some of the graph's operators."""
     return "CUSTOM" in graph.operator_counts()
@@ -453,6 +478,7 @@ def _describe(record: Record, prepared: Prepared) -> None:
     artifact = prepared.artifact
     record.artifact = artifact.key
     record.cached = artifact.made if artifact.cached else ""
+    record.passes = list(artifact.passes)
     record.seconds = dict(artifact.seconds)
     record.pte_bytes = len(artifact.pte)
     record.delegates = [
@@ -463,6 +489,8 @@ def _describe(record: Record, prepared: Prepared) -> None:
             len(delegate.tosa),
             len(delegate.vgf),
             graph.operator_dtypes(),
+            computed_in_floating_point(graph),
+            requantisations(graph),
         )
         for delegate, graph in zip(artifact.delegates, prepared.graphs, strict=True)
     ]

@@ -29,6 +29,7 @@ from vgf_conformance.evaluation.undefined import Undefined, Watch
 from vgf_conformance.evaluation.walk import Walk, sized, walk_calls
 from vgf_conformance.formats.boundary import Problem, check_shared_outputs, check_tosa, check_vgf
 from vgf_conformance.formats.delegate import Delegate
+from vgf_conformance.formats.rescales import check_rescales
 from vgf_conformance.formats.tosa import TosaGraph, read_graph
 from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.artifact import Artifact, LoweringFailure
@@ -128,7 +129,7 @@ def _require_predictable(walked: Walk, undefined: Undefined) -> None:
 def _static_problems(artifact: Artifact, graphs: list[TosaGraph]) -> list[Problem]:
     problems: list[Problem] = []
     for number, (delegate, graph) in enumerate(zip(artifact.delegates, graphs, strict=True)):
-        problems += check_tosa(delegate, graph)
+        problems += [*check_tosa(delegate, graph), *check_rescales(delegate, graph)]
         if refusal := artifact.refusals.get(number):
             problems.append(Problem(Stage.CONVERT, Finding.RAISED, f"{delegate.name}: {refusal}"))
             continue

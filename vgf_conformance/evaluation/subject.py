@@ -21,8 +21,10 @@ class Subject:
     ``example`` is what the module is exported with; it differs from ``inputs`` where
     several samples share one artifact. ``delegated`` says that some of it must reach a delegate
     (True), that some must stay on the CPU (False), or that nothing was promised (None). ``min_sqnr``
-    is what the outputs on every target must keep against eager, in decibels. ``notes`` go into each
-    record, ``calibrated`` says in those of quantised configurations what was calibrated on.
+    is what the outputs on every target must keep against eager, in decibels. ``floating`` names the TOSA
+    operators that may compute in floating point where it is quantised, None where that was not said.
+    ``notes`` go into each record, ``calibrated`` says in those of quantised configurations what was
+    calibrated on.
 
     ``before`` are the inputs of the calls before this one where samples are calls in sequence: what they
     leave in buffers counts, and so does what this one leaves. It is None where each sample is a first call.
@@ -43,6 +45,7 @@ class Subject:
     budget: Budget | None = None
     lsb: float | None = None
     min_sqnr: float | None = None
+    floating: tuple[str, ...] | None = None
     dynamic_shapes: Any = None
     configure_quantizer: Callable[[Any], None] | None = None
     task: Task | None = None
@@ -84,6 +87,7 @@ def subject_of(case: Case, sample: Sample, seed: int) -> Subject:
         delegated=case.delegated,
         budget=case.budget,
         lsb=case.lsb,
+        floating=case.floating,
         dynamic_shapes=case.dynamic_shapes,
         configure_quantizer=case.configure_quantizer,
         task=case.task,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Delegate:
     """One delegate of a lowered program.
 
     ``tosa`` and ``vgf`` are file contents. ``inputs`` and ``outputs`` are in the
-    order of the delegate call. ``nodes`` counts the edge operators inside.
+    order of the delegate call. ``nodes`` counts the edge operators inside. ``scales`` are those that
+    the backend wanted of each RESCALE, one or one for each channel, by the name of its output.
     """
 
     name: str
@@ -39,3 +41,4 @@ class Delegate:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     nodes: int
+    scales: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

@@ -378,6 +378,12 @@ def attribute_kind(operator: str) -> str:
 
 
 @functools.cache
+def tosa_operators() -> frozenset[str]:
+    """The names of TOSA's operators."""
+    return frozenset(name for name in vars(schema("Op")) if not name.startswith("_"))
+
+
+@functools.cache
 def attribute_names(kind: str) -> frozenset[str]:
     """The names of the attributes in a member of the union, as ``TosaOperator`` has them."""
     scalars, vectors = _fields(kind)

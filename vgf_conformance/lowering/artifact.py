@@ -25,6 +25,7 @@ class Artifact:
     ``output_scales`` gives each user output's quantisation step where it has one.
     ``seconds`` are wall times by stage; ``versions`` those of every tool in the chain. ``made`` is when it
     was lowered (ISO 8601, UTC), ``cached`` whether that was an earlier time, and it lay in the cache since.
+    ``passes`` are the backend's passes that changed a graph on the way, sorted by name.
     ``refusals`` has the converter's words on the graphs with control flow that it refuses, by delegate: these
     have no VGF, and the program no .pte.
     """
@@ -40,6 +41,7 @@ class Artifact:
     versions: dict[str, str]
     made: str
     cached: bool = False
+    passes: tuple[str, ...] = ()
     refusals: dict[int, str] = field(default_factory=dict)
 
     @property

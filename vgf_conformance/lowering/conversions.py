@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from executorch.backends.arm.operators.op_tosa_rescale import RescaleVisitor
 from executorch.backends.arm.vgf import backend
 
 from vgf_conformance.formats.tosa import read_graph
@@ -16,9 +17,13 @@ from vgf_conformance.lowering.causes import innermost
 
 @dataclass
 class Conversions:
-    """TOSA graphs by VGF, and by what stands in for a VGF the error of the converter that made none."""
+    """TOSA graphs by VGF, and by what stands in for a VGF the error of the converter that made none.
+
+    ``scales`` are those that the backend wants of each RESCALE of a VGF's graph, by its output's name.
+    """
 
     graphs: dict[bytes, bytes] = field(default_factory=dict)
+    scales: dict[bytes, dict[str, tuple[float, ...]]] = field(default_factory=dict)
     refused: dict[bytes, Exception] = field(default_factory=dict)
 
 
@@ -32,7 +37,12 @@ def conversions() -> Iterator[Conversions]:
     delegates can have in common: then only the last one's files are left.
     """
     made = Conversions()
-    original = backend.vgf_compile
+    original, define_rescale = backend.vgf_compile, RescaleVisitor.define_node
+    wanted: dict[str, tuple[float, ...]] = {}
+
+    def define_node(visitor: Any, node: Any, graph: Any, inputs: list[Any], output: Any) -> None:
+        wanted[output.name] = tuple(map(float, node.args[2]))
+        define_rescale(visitor, node, graph, inputs, output)
 
     def vgf_compile(tosa_flatbuffer: bytes, *arguments: Any, **keywords: Any) -> bytes:
         try:
@@ -43,13 +53,15 @@ def conversions() -> Iterator[Conversions]:
             vgf = b"no VGF: " + hashlib.sha256(tosa_flatbuffer).digest()
             made.refused[vgf] = error
         made.graphs[bytes(vgf)] = bytes(tosa_flatbuffer)
+        made.scales[bytes(vgf)] = dict(wanted)
+        wanted.clear()
         return vgf
 
-    backend.vgf_compile = vgf_compile
+    backend.vgf_compile, RescaleVisitor.define_node = vgf_compile, define_node
     try:
         yield made
     finally:
-        backend.vgf_compile = original
+        backend.vgf_compile, RescaleVisitor.define_node = original, define_rescale
 
 
 def _is_about_control_flow(error: Exception) -> bool:

@@ -32,6 +32,7 @@ from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, innermost, whole
 from vgf_conformance.lowering.conversions import Conversions, conversions
 from vgf_conformance.lowering.movement import moves_data
+from vgf_conformance.lowering.passes import Passes, listening
 from vgf_conformance.lowering.program import (
     NotRepresentable,
     Program,
@@ -78,6 +79,7 @@ class Request:
     configure_quantizer: Callable[[Any], None] | None = None
     located: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
+    passes: Passes = field(default_factory=Passes)
 
 
 def export(request: Request) -> ExportedProgram:
@@ -195,6 +197,7 @@ def _lower_exported(
         seconds=dict(request.seconds),
         versions=versions(),
         made=_now(),
+        passes=tuple(sorted(request.passes.changed)),
         refusals={
             number: _rejection(made.refused[vgf], made.graphs[vgf]).message
             for number, vgf in enumerate(bytes(module.processed_bytes) for module in lowered)
@@ -235,6 +238,7 @@ def _delegate(
         inputs=tuple(port_of(node.meta["val"]) for node in call.args[1:]),
         outputs=tuple(port_of(value) for value in _as_tuple(call.meta["val"])),
         nodes=sum(node.op == "call_function" and not _is_boundary(node.target) for node in original.nodes),
+        scales=made.scales[vgf],
     )
 
 
@@ -319,10 +323,10 @@ def _digest_tensor(digest: Any, value: Any) -> None:
 
 @contextlib.contextmanager
 def _stage(request: Request, stage: Stage, verdict: Verdict, folder: Path | None = None) -> Iterator[None]:
-    """Time a stage, keep it quiet, and turn what it raises into a LoweringFailure."""
+    """Time a stage, listen to its passes, keep it quiet, and turn what it raises into a LoweringFailure."""
     start = time.perf_counter()
     try:
-        with quiet():
+        with quiet(), listening(request.passes):
             yield
     except LoweringFailure:
         raise

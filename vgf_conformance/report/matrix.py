@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from vgf_conformance.report import markdown
 from vgf_conformance.report.claims import emitted
 from vgf_conformance.report.claims_text import claims_section, tosa_section
@@ -45,6 +47,7 @@ def matrix_report(results: Results) -> str:
         ("Models", models_section(results.records)),
         ("Claims against observations", claims_section(results)),
         ("TOSA operators of the emitted graphs", tosa_section(emitted(records))),
+        ("Quantised, yet computed in floating point", _floating(emitted(records))),
         ("Unexpected verdicts", _unexpected(records)),
         ("Expected failures", _expected(records)),
         ("Failures by stage", _stages(records)),
@@ -101,6 +104,22 @@ def _arithmetic(records: list[Record]) -> str:
         for record in records
     ]
     return markdown.table(rows, ["property", "type", "target", "verdict", "answers"]) if rows else ""
+
+
+def _floating(records: list[Record]) -> str:
+    """What the quantiser left alone where the profile has floating-point operators, once for all targets."""
+    found: dict[tuple[str, str, str], dict[str, int]] = {}
+    for record in records:
+        counts = Counter[str]()
+        for delegate in record.delegates if record.scheme != "none" else []:
+            counts.update(delegate.floating)
+        if counts:
+            found[row_name(record), record.sample, f"{record.profile} {record.scheme}"] = counts
+    rows = [
+        [*name, ", ".join(f"{operator} ({count})" for operator, count in counts.items())]
+        for name, counts in found.items()
+    ]
+    return markdown.table(rows, ["operator", "sample", "profile, scheme", "TOSA operators"]) if rows else ""
 
 
 def _unexpected(records: list[Record]) -> str:

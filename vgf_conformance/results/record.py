@@ -11,7 +11,9 @@ record and the ``tosa_dtypes`` of a delegate; version 3 the kind ``arithmetic``,
 what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 the ``plan`` line, a
 run's ``shard``, the ``outputs`` and ``worker_bytes`` of a record, and the findings ``capability`` and
 ``dependent``; version 5 ``cached``, and ``wrong`` of metrics; version 6 the finding ``noisy``, a
-comparison's ``finding`` and a record's ``visible``; version 7 ``accuracy``. Older files are read as well.
+comparison's ``finding`` and a record's ``visible``; version 7 ``accuracy``; version 8 the finding
+``unquantised``, a record's ``passes``, and ``floating`` and ``requantised`` of a delegate. Older files are
+read as well.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import Any
 
 from vgf_conformance.vocabulary import Finding, Grade, Stage, Verdict
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 
 @dataclass
@@ -104,6 +106,8 @@ class DelegateFacts:
     """What one delegate is made of: edge operators inside, TOSA operators with counts, sizes in bytes.
 
     ``tosa_dtypes`` counts the TOSA operators by the dtype that each works on (``{"ADD": {"int32": 2}}``).
+    ``floating`` counts those that compute in floating point, without what only quantises and dequantises;
+    ``requantised`` the RESCALEs by dtypes (``{"int32 to int8": 1}``).
     """
 
     name: str
@@ -112,6 +116,8 @@ class DelegateFacts:
     tosa_bytes: int
     vgf_bytes: int
     tosa_dtypes: dict[str, dict[str, int]] = field(default_factory=dict)
+    floating: dict[str, int] = field(default_factory=dict)
+    requantised: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -230,6 +236,7 @@ class Record:
     Times are seconds by stage. ``about`` tells a model's source, licence and weights, ``pte_bytes``
     the size of its .pte. ``worker_bytes`` is the size in memory of the worker that ran it, afterwards
     (0: not known).
+    ``passes`` are those of the backend that changed a graph while it was lowered, by name.
     ``cached`` is when its artifact was lowered, where that was taken from the cache (ISO 8601, UTC).
     ``expected`` is the reason of the known failure that foresaw this verdict;
     ``expectation_note`` says why a known failure on file does not fit it. ``written`` is
@@ -272,6 +279,7 @@ class Record:
     seconds: dict[str, float] = field(default_factory=dict)
     artifact: str = ""
     cached: str = ""
+    passes: list[str] = field(default_factory=list)
     repro: str = ""
     log: str = ""
     written: str = ""
