@@ -62,7 +62,7 @@ class CodesBeside(nn.Module):
 # What lies between two scales here is a requantisation alone, without an operator to fold it into.
 codes_beside = model(
     CodesBeside,
-    [sample("int8", normal(2, 5), integers(2, 103, low=-100, high=100, dtype=torch.int8))],
+    [sample("int8", normal(2, 5), integers(2, 103, low=-30, high=120, dtype=torch.int8))],
     configurations=QUANTISED,
     budget=BUDGET,
 )

@@ -32,7 +32,8 @@ class Delegate:
 
     ``tosa`` and ``vgf`` are file contents. ``inputs`` and ``outputs`` are in the
     order of the delegate call. ``nodes`` counts the edge operators inside. ``scales`` are those that
-    the backend wanted of each RESCALE, one or one for each channel, by the name of its output.
+    the backend wanted of each RESCALE, one or one for each channel, by the name of its output;
+    ``parameters`` those of the quantised program's tensors inside, one or one for each channel.
     """
 
     name: str
@@ -42,3 +43,4 @@ class Delegate:
     outputs: tuple[Port, ...]
     nodes: int
     scales: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    parameters: tuple[tuple[float, ...], ...] = ()

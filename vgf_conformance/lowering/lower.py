@@ -38,6 +38,7 @@ from vgf_conformance.lowering.program import (
     Program,
     Ref,
     all_nodes,
+    constants_of,
     delegate_calls,
     operator_name,
     read_program,
@@ -239,7 +240,26 @@ def _delegate(
         outputs=tuple(port_of(value) for value in _as_tuple(call.meta["val"])),
         nodes=sum(node.op == "call_function" and not _is_boundary(node.target) for node in original.nodes),
         scales=made.scales[vgf],
+        parameters=_parameters(module.original_module),
     )
+
+
+def _parameters(exported: ExportedProgram) -> tuple[tuple[float, ...], ...]:
+    """The scales of all that is quantised and dequantised in a delegate's program, before any pass.
+
+    Empty where one of them is not to be found: in control flow, which hands it from graph to graph.
+    """
+    tensors, found = constants_of(exported), dict[tuple[float, ...], None]()
+    for node in all_nodes(exported.graph_module):
+        if node.op != "call_function" or not _is_boundary(node.target):
+            continue
+        scale: Any = node.args[1]
+        if isinstance(scale, torch.fx.Node):
+            if scale.name not in tensors:
+                return ()
+            scale = tensors[scale.name].detach().reshape(-1).tolist()
+        found[tuple(scale) if isinstance(scale, list) else (float(scale),)] = None
+    return tuple(found)
 
 
 def _leftovers(exported: ExportedProgram, reasons: dict[str, str]) -> tuple[LeftoverNode, ...]:

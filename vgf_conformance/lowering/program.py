@@ -197,7 +197,7 @@ def read_program(exported: ExportedProgram) -> tuple[Program, list[LoweredBacken
     """
     delegates: list[LoweredBackendModule] = []
     kinds = [spec.kind for spec in exported.graph_signature.output_specs]
-    whole = _Reader(exported.graph_module, "", delegates).program(_constants(exported))
+    whole = _Reader(exported.graph_module, "", delegates).program(constants_of(exported))
     outputs = tuple(
         value
         for value, kind in zip(whole.outputs, kinds, strict=True)
@@ -334,7 +334,8 @@ def operator_name(target: Any) -> str:
     raise NotRepresentable(f"{target} is no operator")
 
 
-def _constants(exported: ExportedProgram) -> dict[str, Any]:
+def constants_of(exported: ExportedProgram) -> dict[str, Any]:
+    """Parameters, buffers and constant tensors by the names of their nodes."""
     constants: dict[str, Any] = {}
     for spec in exported.graph_signature.input_specs:
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and spec.target in exported.state_dict:
