@@ -86,6 +86,19 @@ def sensitivity(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none", default=False)
+def unreached(session: nox.Session) -> None:
+    """List the backend's passes that change no graph of any case; ``-- RESULTS`` takes a run of all tiers."""
+    install_stack(session)
+    folders = session.posargs
+    if not folders:
+        folders = ["reports/unreached"]
+        suites = ("suites/operators", "suites/programs", "suites/models")
+        run_suites(session, Path(folders[0]), "--tier", "all", "--target", "reference", suites=suites)
+    module = "vgf_conformance.evaluation.unreached"
+    run(session, "python", "-m", module, *folders, "--reasons", "golden/unreached.toml")
+
+
+@nox.session(venv_backend="none", default=False)
 def pack(session: nox.Session) -> None:
     """Build the golden pack of every tier: build/full.zip, or what ``-- -o FILE`` names."""
     install_stack(session)

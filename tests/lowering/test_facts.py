@@ -6,7 +6,7 @@ import pytest
 import torch
 from executorch.backends.arm._passes import arm_pass_manager
 from executorch.backends.arm.operators.op_tosa_rescale import RescaleVisitor
-from executorch.backends.arm.quantizer import quantization_annotator
+from executorch.backends.arm.quantizer import quantizer_support
 
 from tests.subjects import INT, randn, request, subject
 from vgf_conformance.evaluation.evaluate import Evaluator
@@ -48,6 +48,7 @@ def test_nothing_listens_after_a_lowering(artifact: Artifact) -> None:
     assert RescaleVisitor.define_node.__module__ == RescaleVisitor.__module__
     adapter = arm_pass_manager._ExportedProgramGraphPassAdapter
     assert adapter.__init__.__module__ == adapter.__module__
+    assert isinstance(arm_pass_manager.GraphModulePassManager, type)
 
 
 def test_the_scale_of_each_rescale_is_known(artifact: Artifact) -> None:
@@ -62,22 +63,21 @@ def test_the_scale_of_each_rescale_is_known(artifact: Artifact) -> None:
 
 def without_tanh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the quantizer leave tanh alone."""
-    kept = quantization_annotator._one_to_one - {torch.ops.aten.tanh.default}
-    monkeypatch.setattr(quantization_annotator, "_one_to_one", kept)
+    monkeypatch.delitem(quantizer_support.TOSA_QUANTIZER_SUPPORT_DICT, (torch.ops.aten.tanh.default,))
 
 
 def test_a_dropped_annotation_is_a_failure_at_quantise(
     monkeypatch: pytest.MonkeyPatch, evaluator: Evaluator
 ) -> None:
-    def after(tensor: torch.Tensor) -> torch.Tensor:
-        return torch.tanh(torch.abs(tensor))
+    def between(tensor: torch.Tensor) -> torch.Tensor:
+        return torch.abs(torch.tanh(torch.abs(tensor)))
 
     # Without the cache, which knows nothing of what is patched here.
     evaluator = Evaluator({"reference": evaluator._targets["reference"]})
-    whole = subject(after, randn(2, 5), floating=())
+    whole = subject(between, randn(2, 5), floating=())
     assert evaluator.evaluate(whole, MIXED, "a8w8-pc", "reference").verdict is Verdict.PASS
     without_tanh(monkeypatch)
-    dropped = subject(after, randn(2, 5), floating=())
+    dropped = subject(between, randn(2, 5), floating=())
     found = evaluator.evaluate(dropped, MIXED, "a8w8-pc", "reference")
     assert (found.verdict, found.stage, found.finding) == (Verdict.FAIL, Stage.QUANTISE, Finding.UNQUANTISED)
     assert found.message == "the quantiser leaves in floating point: TANH (1); the case declares nothing"

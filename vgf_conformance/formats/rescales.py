@@ -7,8 +7,8 @@ off, so the numbers themselves are compared: exactly, as fractions.
 
 The scale follows from those of the quantised program's tensors. With s for them, a RESCALE between two
 tensors stands for s_in / s_out, one after a product or a convolution for s_a s_b / s_out, for each channel
-with its own weight's s_b (TOSA 1.0, "Quantization"). Sums and comparisons rescale their operands to one scale,
-which backends choose as a power of two times one of the operands'. So all but the power of two is known.
+with its own weight's s_b (TOSA 1.0, "Quantization"). Sums and comparisons rescale their operands to one
+scale, which backends choose as a power of two times one of the operands'. So all but that power is known.
 """
 
 from __future__ import annotations

@@ -6,14 +6,15 @@ Most passes say that they modified whatever they were given, so the graph itself
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from executorch.backends.arm._passes import arm_pass_manager
+from executorch.backends.arm._passes import arm_pass_manager as backend
 from executorch.backends.arm._passes.arm_pass import ArmPass
+from torch.export import ExportedProgram
 
 _Pass = Callable[[torch.fx.GraphModule], Any]
 
@@ -29,44 +30,41 @@ class Passes:
 @contextmanager
 def listening(passes: Passes) -> Iterator[None]:
     """Add to ``passes`` what runs meanwhile: in the quantizer before annotation, and before serialization."""
-    adapter, manager = arm_pass_manager._ExportedProgramGraphPassAdapter, arm_pass_manager.ArmPassManager
-    adapted, transform = adapter.__init__, manager._transform_graph_module
+    adapter, manager = backend._ExportedProgramGraphPassAdapter, backend.GraphModulePassManager
+    adapted = adapter.__init__
 
     def init(self: Any, graph_pass: _Pass) -> None:
         adapted(self, graph_pass)
-        call = self.call
-        self.call = lambda program: _observed(
-            passes,
-            ArmPass.get_name(graph_pass),
-            program.graph_module,
-            functools.partial(call, program),
-            lambda result: result.exported_program.graph_module,
-        )
+        call, name = self.call, ArmPass.get_name(graph_pass)
 
-    def transform_graph_module(self: Any, module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-        kept, self.passes = self.passes, [_listened(passes, item) for item in self.passes]
-        try:
-            changed: torch.fx.GraphModule = transform(self, module)
-        finally:
-            self.passes = kept
-        return changed
+        def observed(program: ExportedProgram) -> Any:
+            def made(result: Any) -> torch.fx.GraphModule:
+                after: torch.fx.GraphModule = result.exported_program.graph_module
+                return after
 
-    adapter.__init__, manager._transform_graph_module = init, transform_graph_module
+            return _observed(passes, name, program.graph_module, functools.partial(call, program), made)
+
+        self.call = observed
+
+    def observing_manager(several: Sequence[_Pass]) -> Any:
+        return manager([_observing(passes, item) for item in several])
+
+    adapter.__init__, backend.GraphModulePassManager = init, observing_manager
     try:
         yield
     finally:
-        adapter.__init__, manager._transform_graph_module = adapted, transform
+        adapter.__init__, backend.GraphModulePassManager = adapted, manager
 
 
-def _listened(passes: Passes, graph_pass: _Pass) -> _Pass:
+def _observing(passes: Passes, graph_pass: _Pass) -> _Pass:
+    """The same pass, which takes and gives a graph."""
+
     def call(module: torch.fx.GraphModule) -> Any:
-        return _observed(
-            passes,
-            ArmPass.get_name(graph_pass),
-            module,
-            functools.partial(graph_pass, module),
-            lambda result: module if result is None else result.graph_module,
-        )
+        def made(result: Any) -> torch.fx.GraphModule:
+            return module if result is None else result.graph_module
+
+        name = ArmPass.get_name(graph_pass)
+        return _observed(passes, name, module, functools.partial(graph_pass, module), made)
 
     return call
 
