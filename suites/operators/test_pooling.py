@@ -400,6 +400,7 @@ max_pool2d_with_indices_a16w8 = operator(
     "aten.max_pool2d_with_indices.default",
     lambda tensor, **window: F.max_pool2d(tensor, **window, return_indices=True)[0],
     [sample("overlapping", normal(1, 3, 13, 15), kernel_size=3, stride=2)],
+    floating=("MAX_POOL2D",),
     tier="nightly",
     configurations=(("FP+INT+int16", "a16w8"),),
 )
