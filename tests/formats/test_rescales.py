@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgf_conformance.formats.delegate import Delegate
@@ -58,6 +58,7 @@ def test_the_nearest_multiplier_and_shift(scale: float, bits: int, numbers: tupl
     assert nearest(Fraction(scale), bits) == numbers
 
 
+@settings(deadline=None)
 @given(st.floats(2.0**-30, 2.0**28), st.sampled_from([15, 31]))
 def test_no_other_multiplier_with_any_shift_is_nearer(scale: float, bits: int) -> None:
     multiplier, shift = nearest(Fraction(scale), bits)
@@ -126,6 +127,26 @@ def test_scales_that_follow_from_the_programs(scales: list[float]) -> None:
 def test_scales_that_follow_from_none(scales: list[float]) -> None:
     (message,) = messages(scales, parameters=PARAMETERS)
     assert "follows from none of the quantised program's" in message
+
+
+def test_behind_a_resize_its_numerators_are_divided_by() -> None:
+    tensors = {
+        "image": TosaTensor("image", (1,), "int8"),
+        "scale": TosaTensor("scale", (4,), "shape", np.array([10, 4, 6, 4])),
+        "x": TosaTensor("x", (1,), "int32"),
+        "m": TosaTensor("m", (1,), "int32", np.array([0])),
+        "y": TosaTensor("y", (1,), "int8"),
+    }
+    operators = (
+        TosaOperator("RESIZE", {}, ("image", "scale"), ("x",)),
+        TosaOperator("RESCALE", {"scale32": True}, ("x", "m", "m", "x", "y"), ("y",)),
+    )
+    graph = TosaGraph("1.0.0", tensors, operators, ("image",), ("y",))
+    for scale, unexplained in ((1 / 60, 0), (1 / 36, 1)):
+        tensors["m"] = TosaTensor("m", (1,), "int32", np.array([nearest(Fraction(scale), 31)[0]]))
+        delegate = Delegate("delegate 0", b"", b"", (), (), 1, {"y": (scale,)}, ((0.1,),))
+        found = [item for item in check_rescales(delegate, graph) if "follows from none" in item.message]
+        assert len(found) == unexplained
 
 
 def test_what_follows_from_many_scales_by_chance_is_not_asked() -> None:

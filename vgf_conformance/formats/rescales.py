@@ -8,7 +8,9 @@ off, so the numbers themselves are compared: exactly, as fractions.
 The scale follows from those of the quantised program's tensors. With s for them, a RESCALE between two
 tensors stands for s_in / s_out, one after a product or a convolution for s_a s_b / s_out, for each channel
 with its own weight's s_b (TOSA 1.0, "Quantization"). Sums and comparisons rescale their operands to one
-scale, which backends choose as a power of two times one of the operands'. So all but that power is known.
+scale, which backends choose as a power of two times one of the operands'. So all but that power is known. A
+bilinear RESIZE gives numbers that are larger by its two numerators (TOSA 1.0, RESIZE): behind one, a RESCALE
+divides by their product.
 """
 
 from __future__ import annotations
@@ -66,9 +68,19 @@ def _problems(
     part: TosaGraph, operator: TosaOperator, scales: tuple[float, ...], derived: _Derived | None
 ) -> Iterator[str]:
     yield from _differences(part, operator, scales)
-    if derived is not None and not derived.explain(scales):
+    if derived is not None and not derived.explain(scales) and not _divides(part, operator, scales):
         wanted = ", ".join(f"{scale:.9g}" for scale in scales[:4])
         yield f"the scale {wanted} follows from none of the quantised program's, nor a power of two times one"
+
+
+def _divides(part: TosaGraph, operator: TosaOperator, scales: tuple[float, ...]) -> bool:
+    """Whether ``scales`` undo what a RESIZE before ``operator`` multiplies by."""
+    for maker in part.operators:
+        if maker.name == "RESIZE" and operator.inputs[0] in maker.outputs:
+            factors = part.tensors[maker.inputs[1]].data
+            numerators = 0.0 if factors is None else float(factors[0] * factors[2])
+            return bool(abs(scales[0] * numerators - 1.0) <= _ROUNDING)
+    return False
 
 
 def _differences(part: TosaGraph, operator: TosaOperator, scales: tuple[float, ...]) -> Iterator[str]:
