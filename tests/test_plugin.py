@@ -365,6 +365,10 @@ def refused(result: pytest.RunResult, message: str) -> None:
             "operators/test_small.py: packet names the operator aten.add, which torch does not have",
         ),
         (
+            '\nturned = operator("aten.add.Tensor", torch.add, [], floating=("TRANS",))\n',
+            "operators/test_small.py: turned: floating names TRANS, which is no TOSA operator",
+        ),
+        (
             '\nmisfit = operator("aten.add.Tensor", torch.add, [sample("a", normal(2), normal(3))])\n',
             "operators/test_small.py: misfit, sample a: eager PyTorch itself raises RuntimeError: The size",
         ),

@@ -135,6 +135,18 @@ def test_matrix_counts_cells(tmp_path: Path) -> None:
     assert re.search(r"\| drivers\.reference +\| TOSA reference model 1\.0\.2", matrix)
 
 
+def test_what_a_quantised_case_computes_in_floating_point_is_listed_once(tmp_path: Path) -> None:
+    inside = [DelegateFacts("delegate 0", 1, {"TANH": 1}, 1, 1, floating={"TANH": 1, "ADD": 2})]
+    rows = [
+        record("tanh", "a", "FP+INT", "a8w8-pc", target, delegates=inside)
+        for target in ("reference", "emulation")
+    ]
+    text = written(tmp_path, *rows, record("sigmoid", delegates=inside))["matrix.md"]
+    section = text.partition("## Quantised, yet computed in floating point")[2].partition("\n## ")[0]
+    assert re.search(r"\| tanh +\| a +\| FP\+INT a8w8-pc +\| TANH \(1\), ADD \(2\) +\|", section)
+    assert section.count("TANH") == 1
+
+
 def test_models_have_their_own_table(reports: dict[str, str]) -> None:
     models = reports["matrix.md"].partition("## Models")[2]
     assert re.search(
