@@ -40,9 +40,7 @@ def declared_cases(module: ModuleType, file: str) -> list[Case]:
             raise UserError(f"{file}: {name} has a budget of {case.budget.sqnr_db:g} dB without a reason")
         unknown = [operator for operator in case.floating if operator not in tosa_operators()]
         if unknown:
-            raise UserError(
-                f"{file}: {name} declares {', '.join(unknown)} floating, which is no TOSA operator"
-            )
+            raise UserError(f"{file}: {name}: floating names {unknown[0]}, which is no TOSA operator")
         loose = [need for need in case.needs if not all(need.partition("=="))]
         if loose:
             raise UserError(f"{file}: {name} needs {', '.join(loose)}: write name==version")
