@@ -48,6 +48,23 @@ profiles = ["FP"]
 #: Of two equal outputs the emulation layers write the last alone.
 BAD = GOOD.replace("torch.abs(x)", "(torch.relu(x), x.clamp(min=0.0))")
 
+#: Lowered to a shader of the backend's own, which the reference model does not run.
+SHADER = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, image, grid):
+        return torch.nn.functional.grid_sample(image, grid, align_corners=False)
+
+def model():
+    return Model()
+
+def inputs():
+    return torch.randn(1, 3, 4, 4), torch.rand(1, 2, 2, 2) - 0.5
+
+profiles = ["FP"]
+"""
+
 
 class Answer(NamedTuple):
     code: int
@@ -146,6 +163,17 @@ def test_samples_that_are_calls_in_sequence(run: Run, tmp_path: Path) -> None:
     assert run("check", file).code == 0
     answer = run("check", model_file(tmp_path, COUNTS.replace("sequence = True", "sequence = 1"), "bad.py"))
     refused(answer, "sequence is 1, not True or False")
+
+
+def test_what_the_reference_model_cannot_run_is_judged_where_another_target_runs_it(
+    run: Run, tmp_path: Path
+) -> None:
+    file = model_file(tmp_path, SHADER)
+    both = run("check", file)
+    assert "FP none on reference: unsupported at run (invalid)" in both.out
+    assert ["FP", "none", "emulation", "pass"] in [line.split()[:4] for line in both.out.splitlines()]
+    assert both.code == 0
+    assert run("check", file, "--target", "reference").code == 1
 
 
 def test_a_program_in_a_stand_alone_runner(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
