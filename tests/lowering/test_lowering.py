@@ -156,16 +156,30 @@ def test_a_converter_failure_becomes_a_record(
     assert record.message.startswith("the model converter does not launch: ")
 
 
+@pytest.mark.parametrize(
+    ("words", "stage", "finding"),
+    [
+        ("'tosa.abs' op failed to verify that input is a tensor of its kind", Stage.LOWER, Finding.INVALID),
+        ("'tosa.transpose' op expected output tensor dim 2 to match", Stage.LOWER, Finding.INVALID),
+        ("failed to legalize operation 'tosa.abs'", Stage.CONVERT, Finding.RAISED),
+    ],
+)
 def test_an_operator_that_tosa_does_not_have_is_the_lowerings_fault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evaluator: Evaluator
+    words: str,
+    stage: Stage,
+    finding: Finding,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    evaluator: Evaluator,
 ) -> None:
-    words = "error: 'tosa.abs' op failed to verify that input is a tensor of its kind"
-    monkeypatch.setenv("MODEL_CONVERTER_PATH", script(tmp_path, f'#!/bin/sh\necho "{words}" >&2\nexit 1\n'))
+    monkeypatch.setenv(
+        "MODEL_CONVERTER_PATH", script(tmp_path, f'#!/bin/sh\necho "error: {words}" >&2\nexit 1\n')
+    )
     record = Evaluator(evaluator._targets).evaluate(
         subject(torch.abs, X), Profile.parse("FP"), "none", "reference"
     )
-    assert (record.verdict, record.stage, record.finding) == (Verdict.FAIL, Stage.LOWER, Finding.INVALID)
-    assert record.message == f"the model converter rejects the TOSA graph: {words}"
+    assert (record.verdict, record.stage, record.finding) == (Verdict.FAIL, stage, finding)
+    assert record.message == f"the model converter rejects the TOSA graph: error: {words}"
 
 
 def test_nan_in_calibration_data_is_an_input_fault() -> None:

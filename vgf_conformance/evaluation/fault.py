@@ -11,8 +11,8 @@ from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.targets.base import TargetFailure
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
-#: The converter's verifier on an operator that TOSA does not have in this form (dtypes, ranks, attributes).
-_ILLEGAL_OPERATOR = re.compile(r"'(?:spirv\.Tosa|tosa)\.\w+' op failed to verify")
+#: The converter's verifiers on an operator that TOSA does not have in this form (types, ranks, attributes).
+_ILLEGAL_OPERATOR = re.compile(r"'tosa\.\w+' op |'spirv\.Tosa\.\w+' op failed to verify")
 
 
 @dataclass(frozen=True)
