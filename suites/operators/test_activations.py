@@ -82,8 +82,11 @@ elu = operator("aten.elu.default", F.elu, [sample("alpha_1.5", RAMP, alpha=1.5)]
 hardtanh = operator(
     "aten.hardtanh.default",
     F.hardtanh,
-    # The limits of relu6.
-    [sample("zero_to_six", normal(3, 7, scale=5.0), min_val=0.0, max_val=6.0)],
+    [
+        # The limits of relu6.
+        sample("zero_to_six", normal(3, 7, scale=5.0), min_val=0.0, max_val=6.0),
+        sample("unlike_limits", normal(3, 7), min_val=-0.5, max_val=1.25),
+    ],
 )
 
 clamp = operator(

@@ -13,6 +13,7 @@ import torch
 
 from vgf_conformance.cases.case import (
     COMBINED,
+    EXTENDED,
     FLOATING_ONLY,
     INTEGER,
     INTEGER_ONLY,
@@ -47,6 +48,7 @@ add = operator(
         sample("transposed", normal(5, 3, transposed=True), normal(5, 3)),
         sample("scaled", normal(3, 5), normal(3, 5), alpha=2),
         sample("rank5", normal(2, 3, 1, 4, 2), normal(1, 3, 2, 4, 1)),
+        sample("int16_activations", normal(3, 5), normal(3, 5), configurations=EXTENDED["a16w8"]),
         sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
         sample(
             "int32",

@@ -79,6 +79,8 @@ upsample_bilinear2d = operator(
     F.interpolate,
     [
         sample("twice", normal(1, 2, 13, 15), scale_factor=2.0, mode="bilinear"),
+        # The axes differ in scale, offset and border.
+        sample("unlike_factors", normal(1, 2, 3, 4), scale_factor=(3.0, 2.0), mode="bilinear"),
         sample(
             "odd_aligned",
             normal(1, 2, 3, 4),
