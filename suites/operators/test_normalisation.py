@@ -2,7 +2,7 @@
 
 Covered: ranks 2 to 4, channels_last, norms over one and two dimensions, with and without parameters;
 variances that vanish, that are lost beside the mean and that overflow, infinities and NaN. Batch norm
-stands alone here; the models have it behind convolutions, where it is folded into them.
+stands alone here, and behind a convolution, into which it is folded, as in the models.
 """
 
 import math
@@ -34,6 +34,21 @@ batch_norm = layer(
         ),
         sample("large_eps", normal(1, 3, 4, 5), args=(3,), eps=LARGE_EPS, configurations=SEPARATE),
     ],
+    configurations=FLOATING,
+)
+
+
+def _convolution_and_norm(channels: int) -> nn.Module:
+    """A convolution whose bias is as large as its other results, and a batch norm to fold into both."""
+    convolution = nn.Conv2d(2, channels, 3)
+    nn.init.uniform_(convolution.bias, 1.0, 2.0)
+    return with_drawn_norms(nn.Sequential(convolution, nn.BatchNorm2d(channels)))
+
+
+batch_norm_folded = layer(
+    "aten._native_batch_norm_legit_no_training.default",
+    _convolution_and_norm,
+    [sample("rank4", normal(1, 2, 6, 5), args=(3,))],
     configurations=FLOATING,
 )
 
