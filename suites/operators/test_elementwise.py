@@ -17,6 +17,7 @@ from vgf_conformance.cases.case import (
     FLOATING_ONLY,
     INTEGER,
     INTEGER_ONLY,
+    QUANTISED,
     SEPARATE,
     layer,
     narrow,
@@ -48,6 +49,13 @@ add = operator(
         sample("transposed", normal(5, 3, transposed=True), normal(5, 3)),
         sample("scaled", normal(3, 5), normal(3, 5), alpha=2),
         sample("rank5", normal(2, 3, 1, 4, 2), normal(1, 3, 2, 4, 1)),
+        # A quantised range has to hold zero, wherever the values lie.
+        sample(
+            "far_from_zero",
+            uniform(3, 5, low=3.0, high=4.0),
+            uniform(3, 5, low=-4.0, high=-3.0),
+            configurations=QUANTISED,
+        ),
         sample("int16_activations", normal(3, 5), normal(3, 5), configurations=EXTENDED["a16w8"]),
         sample("special_pairs", special_values(), special_values(column=True), configurations=FLOATING_ONLY),
         sample(
