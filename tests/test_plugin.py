@@ -297,6 +297,18 @@ def test_how_wrong_a_known_failure_may_be_is_held_against_the_run(project: Proje
     assert "better" not in text
 
 
+def test_the_first_wrong_operator_of_an_operators_case_is_named(project: Project) -> None:
+    project.suite(SUITE.replace("import normal", "import normal, values") + OVERFLOWING)
+    result = project.run("-k", "relu and reference")
+    assert "first wrong step (lower): aten.relu.default" in told(result)
+    (record,) = project.read().records
+    assert record.first_wrong is not None
+    assert (record.first_wrong.operator, record.first_wrong.became) == ("CLAMP", ["CLAMP 0"])
+    folder = project.results / "first-wrong" / "relu[infinity-FP-none-reference]" / "clamp-0"
+    assert record.first_wrong.repro == str(folder)
+    assert (folder / "graph.tosa").is_file()
+
+
 def test_an_unexpected_pass_fails(project: Project) -> None:
     project.expect("add")
     result = project.run("-k", "add and same")

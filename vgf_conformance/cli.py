@@ -271,10 +271,10 @@ def _add_bisect(commands: _Commands) -> None:
     bisect = commands.add_parser(
         "bisect",
         help="name the first wrong operator of a model",
-        description="Lowers the model of FILE, compares the TOSA graph with the PyTorch program step by "
-        "step, then emulation with the graph operator by operator, and names the first operator that is "
-        "wrong, where it comes from, and a folder that shows it on its own. Exit status: 0 none is wrong, "
-        "1 one is named, 2 bad input.",
+        description="Judges the model of FILE as check does, on the reference model and then on emulation. "
+        "Of the first failure it names the step of the PyTorch program and the TOSA operator that are wrong "
+        "first, and writes a folder that shows it on its own. Exit status: 0 nothing fails, 1 a failure, "
+        "2 bad input.",
         epilog="FILE is as for check.",
     )
     bisect.add_argument("file", type=some_text, metavar="FILE.py")
@@ -542,7 +542,7 @@ def _bisect(parsed: argparse.Namespace) -> int:
     scheme = known_scheme(parsed.scheme) if parsed.scheme else None
     _require_lowering()
     files.require_folder(parsed.output)
-    answer = "every operator is right: no step of the lowering and no operator of the target is off"
+    answer = f"{parsed.file}: passes on the reference model and on emulation, so no operator is wrong"
     code = EXIT_PASS
     with _models(["emulation"], DriverChoice(parsed.driver)) as (server, opened):
         work = "vgf_conformance.evaluation.bisect:bisect_file"

@@ -609,7 +609,7 @@ class Conformance:
                 record, self._subject_of(item), item.profile, item.scheme
             )
         applied: Record = self._expectations.apply(record)
-        if applied.unexpected and applied.kind == "model":
+        if applied.unexpected and type(item) is CaseItem:
             folder = self.settings.results / "first-wrong" / item.name
             self._open_evaluator().attribute(
                 applied, self._subject_of(item), item.profile, item.scheme, folder

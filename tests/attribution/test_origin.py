@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from vgf_conformance.attribution.origin import Origin, origin, source_line
+from vgf_conformance.attribution.origin import Node, Origin, origin, source_line
 from vgf_conformance.formats.tosa import TosaOperator
 
 NOTED = {
@@ -28,6 +28,12 @@ NOTED = {
     }
 }
 
+TRACE = (
+    Node("convolution_4", "aten.convolution.default"),
+    Node("conv2d_4", "aten.conv2d.default"),
+    Node("conv2d_4", "aten.conv2d.default"),
+)
+
 
 def operator(location: str) -> TosaOperator:
     return TosaOperator("CONV2D", {}, (), (), location)
@@ -35,7 +41,8 @@ def operator(location: str) -> TosaOperator:
 
 def test_the_node_its_module_and_the_users_line() -> None:
     found = origin(operator(json.dumps(NOTED)))
-    assert found == Origin(("convolution_4", "conv2d_4"), "aten.conv2d.default", "c.4", "Conv2d", "net.py:12")
+    assert found == Origin(TRACE, "aten.conv2d.default", "c.4", "Conv2d", "net.py:12")
+    assert found.nodes == ("convolution_4", "conv2d_4")
     assert str(found) == "aten.conv2d.default, c.4 (Conv2d), net.py:12"
 
 

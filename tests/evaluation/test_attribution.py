@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from torch.export import ExportedProgram
 
 from tests.attribution.graphs import planted
 from tests.subjects import FP, INT, randn, subject
 from vgf_conformance.attribution.cut import pieces
+from vgf_conformance.evaluation import attribute as module
 from vgf_conformance.evaluation.attribute import Attribution, Attributor
 from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.formats.convert import convert
 from vgf_conformance.formats.tosa import read_graph
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import Request, lower
+from vgf_conformance.results.record import Record
 from vgf_conformance.targets.opening import open_targets
 from vgf_conformance.targets.vulkan import DriverChoice
-from vgf_conformance.vocabulary import Profile, Stage
+from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
 
 class Net(torch.nn.Module):
@@ -52,9 +56,16 @@ def attribute(
     scheme: str,
     cache: Cache,
     folder: Path,
+    stage: Stage,
     wrong: str | None = None,
 ) -> Attribution | None:
-    """With a converter that swaps the columns of the tensor ``wrong``."""
+    """Of wrong results at ``stage``, with a converter that swaps the columns of the tensor ``wrong``."""
+    record = Record(
+        *("id", "case", "sample", "model", "tests", profile.name, scheme, "emulation"),
+        verdict=Verdict.FAIL,
+        stage=stage,
+        finding=Finding.WRONG,
+    )
     targets = open_targets(["emulation"], DriverChoice(), folder / "layers")
     attributor = Attributor(
         reference=targets["reference"],
@@ -64,23 +75,32 @@ def attribute(
         folder=folder,
     )
     try:
-        return attributor.attribute(asked, profile, scheme)
+        return attributor.attribute(asked, profile, scheme, record)
     finally:
         for target in targets.values():
             target.close()
 
 
-def test_a_right_model_has_nothing_to_blame(cache: Cache, tmp_path: Path) -> None:
-    assert attribute(subject(Net(), randn(3, 6)), FP, "none", cache, tmp_path) is None
-    assert attribute(subject(Net(), randn(3, 6)), INT, "a8w8-pc", cache, tmp_path) is None
+def test_a_right_model_has_nothing_wrong(cache: Cache, tmp_path: Path) -> None:
+    """What adds most is named where the record fails all the same, and that it is not wrong by itself."""
+    assert attribute(subject(Net(), randn(3, 6)), FP, "none", cache, tmp_path, Stage.RUN) is None
+    assert attribute(subject(Net(), randn(3, 6)), INT, "a8w8-pc", cache, tmp_path, Stage.LOWER) is None
+    found = attribute(subject(Net(), randn(3, 6)), FP, "none", cache, tmp_path, Stage.LOWER)
+    assert found is not None
+    assert (found.rule, found.message[:26]) == ("adds most", "no step by itself is wrong")
 
 
 def test_a_step_that_lowering_gets_wrong_is_named(cache: Cache, tmp_path: Path) -> None:
-    found = attribute(subject(ReluOfHalf(), randn(2, 4, seed=1)), INT, "a8w8-pc", cache, tmp_path)
+    found = attribute(
+        subject(ReluOfHalf(), randn(2, 4, seed=1)), INT, "a8w8-pc", cache, tmp_path, Stage.LOWER
+    )
     assert found is not None
-    assert (found.stage, found.operator.name, found.repro) == (Stage.LOWER, "CONCAT", None)
-    assert found.origin.operator == "aten.cat.default"
+    assert (found.stage, found.operator.name) == (Stage.LOWER, "RESCALE")
+    assert found.origin.operator == "aten.relu.default"
     assert found.origin.source.startswith("test_attribution.py:")
+    assert found.repro is not None
+    shown = {path.name for path in found.repro.iterdir()}
+    assert shown == {"README.txt", "graph.tosa", "input0.npy", "expected0.npy", "actual0.npy"}
 
 
 def test_an_operator_that_the_target_gets_wrong_is_named(
@@ -92,23 +112,20 @@ def test_an_operator_that_the_target_gets_wrong_is_named(
     graph = read_graph(lower(request, cache).delegates[0].tosa)
     (tanh,) = [part.writes[0] for part in pieces(graph) if graph.operators[part.operators[0]].name == "TANH"]
     _spoil(monkeypatch, tanh)
-    found = attribute(asked, FP, "none", cache, tmp_path, wrong=tanh)
+    found = attribute(asked, FP, "none", cache, tmp_path, Stage.RUN, wrong=tanh)
     assert found is not None
     assert (found.stage, found.operator.name) == (Stage.RUN, "TANH")
     assert found.origin.operator == "aten.tanh.default"
     assert found.repro is not None
     assert (found.repro / "scenario.json").is_file()
-    assert "TANH is the first wrong operator" in str(found)
+    assert found.became == (f"TANH {found.position}",)
 
 
 def _spoil(patch: pytest.MonkeyPatch, name: str) -> None:
     """Lowering gives artifacts whose VGFs compute the tensor ``name`` wrongly."""
-    from dataclasses import replace
 
-    from vgf_conformance.evaluation import attribute as module
-
-    def spoilt(request: Request, cache: Cache | None) -> object:
-        artifact = lower(request, cache)
+    def spoilt(request: Request, cache: Cache | None, exported: ExportedProgram | None) -> object:
+        artifact = lower(request, cache, exported)
         delegates = tuple(replace(item, vgf=convert(planted(item.tosa, name))) for item in artifact.delegates)
         return replace(artifact, delegates=delegates)
 

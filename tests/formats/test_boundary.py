@@ -67,9 +67,10 @@ def test_a_boundary_that_differs_is_the_lowerings(
         other = dataclasses.replace(delegate, inputs=(change(delegate.inputs[0]), delegate.inputs[1]))
     else:
         other = dataclasses.replace(delegate, outputs=(change(delegate.outputs[0]),))
-    assert problems(other) == [
-        Problem(Stage.LOWER, Finding.BOUNDARY, f"delegate 0, TOSA graph: {side} 0 {message}")
-    ]
+    graph = read_graph(other.tosa)
+    tensor = (graph.inputs if side == "input" else graph.outputs)[0]
+    said = f"delegate 0, TOSA graph: {side} 0 {message}"
+    assert problems(other) == [Problem(Stage.LOWER, Finding.BOUNDARY, said, tensor)]
 
 
 def test_a_missing_tensor_is_the_lowerings(delegate: Delegate) -> None:
@@ -81,14 +82,15 @@ def test_a_missing_tensor_is_the_lowerings(delegate: Delegate) -> None:
 
 def test_a_vgf_that_differs_from_a_sound_graph_is_the_converters(cache: Cache, delegate: Delegate) -> None:
     (other,) = lower(request(torch.add, randn(4, 5), randn(5)), cache).delegates
-    mixed = dataclasses.replace(delegate, vgf=other.vgf)
+    mixed, graph = dataclasses.replace(delegate, vgf=other.vgf), read_graph(delegate.tosa)
     assert problems(mixed) == [
         Problem(
             Stage.CONVERT,
             Finding.BOUNDARY,
             f"delegate 0, VGF: {side} has shape [4, 5], the program says [3, 5]",
+            tensor,
         )
-        for side in ("input 0", "output 0")
+        for side, tensor in (("input 0", graph.inputs[0]), ("output 0", graph.outputs[0]))
     ]
 
 

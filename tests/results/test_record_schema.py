@@ -51,7 +51,9 @@ def full_record() -> Record:
         outputs=[[OutputDigest("bfloat16", "0" * 64)]],
         delegates=[DelegateFacts("d0", 12, {"CONV2D": 2}, 100, 200)],
         leftovers=[Leftover("aten.topk.default", "not supported")],
-        first_wrong=FirstWrong(Stage.RUN, "d0", "CONV2D", 3, "aten.conv2d.default", "exact", "off", "folder"),
+        first_wrong=FirstWrong(
+            Stage.RUN, "d0", "CONV2D", 3, "aten.conv2d.default", "exact", "off", "folder", ["CONV2D 3"]
+        ),
         sensitivity=Sensitivity(9, 2, 6, ["one element zeroed in output 0: within the tolerance"]),
         task=TaskResult(
             *("PSNR", "dB", 9, "95 %, bootstrap", 0.5, "seen"), [Score("eager", float("inf"), 1.0, 2.0)]

@@ -26,7 +26,8 @@ from vgf_conformance.comparison.propagation import NotCovered
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.formats.tosa import TosaGraph, TosaOperator, read_graph
 from vgf_conformance.results.record import Comparison
-from vgf_conformance.targets.base import Array, Target, TargetFailure
+from vgf_conformance.targets.base import Array, Outputs, Target, TargetFailure
+from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 
 class Company(str, enum.Enum):
@@ -34,6 +35,7 @@ class Company(str, enum.Enum):
 
     ALONE = "alone"
     BEFORE = "with the operators before it"
+    WHOLE = "with the whole graph around it"
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class Bisection:
         target: Target,
         convert: Convert,
     ) -> None:
+        self._delegate = delegate
         self._graph = read_graph(delegate.tosa)
         self._inputs = dict(zip(self._graph.inputs, inputs, strict=True))
         self._reference = reference
@@ -93,17 +96,45 @@ class Bisection:
 
         Raises TargetFailure where the reference model refuses the graph, and whatever ``convert`` raises.
         """
-        self._expected = {**self._inputs, **self._all(self._reference)}
+        self._expected = {**self._inputs, **self._all(self._reference).values}
         return self._seen_through() or self._seen_alone() or self._seen_together()
+
+    def behind(self, output: int, outputs: Sequence[Array], fault: Comparison | TargetFailure) -> Culprit:
+        """The operator that makes a graph's wrong output, alone where that shows the fault.
+
+        ``outputs`` are what the target gave for the whole graph, and ``fault`` what is wrong with that one.
+        Raises as culprit does.
+        """
+        self._expected = {**self._inputs, **self._all(self._reference).values}
+        name = self._graph.outputs[output]
+        piece = next((piece for piece in self._pieces if name in piece.writes), None)
+        if piece is not None:
+            found = self._tried(alone(self._graph, piece), piece, Company.ALONE, fault)
+            if found is not None:
+                return found
+        # An input that is an output as well has no operator: the first one stands for the graph.
+        position = piece.operators[-1] if piece else 0
+        return Culprit(
+            operator=self._graph.operators[position],
+            position=position,
+            company=Company.WHOLE,
+            delegate=self._delegate,
+            inputs=list(self._inputs.values()),
+            expected=[self._expected[name] for name in self._graph.outputs],
+            actual=list(outputs),
+            comparison=fault if isinstance(fault, Comparison) else None,
+            failure=fault if isinstance(fault, TargetFailure) else None,
+        )
 
     def _seen_through(self) -> Culprit | None:
         try:
-            self._got = got = {**self._inputs, **self._all(self._target)}
+            shown = self._all(self._target)
         except TargetFailure:
             # Which operator the target cannot run is found by running each alone.
             return None
+        self._got = got = {**self._inputs, **shown.values}
         for piece in self._pieces:
-            if not self._right_for_its_own_inputs(piece, got):
+            if shown.unwritten.isdisjoint(piece.writes) and not self._right_for_its_own_inputs(piece, got):
                 return self._tried(alone(self._graph, piece), piece, Company.ALONE)
         return None
 
@@ -124,15 +155,24 @@ class Bisection:
                 found, high = culprit, middle
         return found
 
-    def _all(self, target: Target) -> dict[str, Array]:
-        """Every intermediate result on ``target``, by name."""
+    def _all(self, target: Target) -> _Shown:
+        """Every intermediate result on ``target``.
+
+        One that is not written, since the converter folds its operator to a constant, is the reference
+        model's: what reads it reads that constant.
+        """
         graph = visible(self._graph, self._pieces)
         if target is self._reference:
             delegate = as_delegate(graph, self._inputs)
         else:
             delegate = as_delegate(graph, self._inputs, self._convert)
-        arrays = self._run(target, graph, delegate, self._inputs)
-        return dict(zip(graph.outputs, arrays, strict=True))
+        outputs = self._outputs(target, graph, delegate, self._inputs)
+        unwritten = {graph.outputs[number] for number in outputs.unwritten}
+        values = {
+            name: self._expected[name] if name in unwritten else array
+            for name, array in zip(graph.outputs, outputs.arrays, strict=True)
+        }
+        return _Shown(values, unwritten)
 
     def _right_for_its_own_inputs(self, piece: Piece, got: Mapping[str, Array]) -> bool:
         graph = alone(self._graph, piece)
@@ -147,18 +187,33 @@ class Bisection:
         )
         return all(comparison.passed for comparison in judged)
 
-    def _tried(self, graph: TosaGraph, piece: Piece, company: Company) -> Culprit | None:
-        """``graph`` on the target with the reference's inputs; a Culprit where that goes wrong."""
+    def _tried(
+        self,
+        graph: TosaGraph,
+        piece: Piece,
+        company: Company,
+        fault: Comparison | TargetFailure | None = None,
+    ) -> Culprit | None:
+        """``graph`` on the target with the reference's inputs; a Culprit where that goes wrong.
+
+        Alone the converter folds some operators to constants, and nothing writes their results: that is a
+        fault only where ``fault`` says that nothing did in the whole graph either.
+        """
+        sought = fault.finding if isinstance(fault, TargetFailure) else None
         values = self._expected
         delegate = as_delegate(graph, values, self._convert)
         inputs = [values[name] for name in graph.inputs]
         expected = [values[name] for name in graph.outputs]
         failure, actual, worst = None, [], None
         try:
-            actual = self._run(self._target, graph, delegate, values)
+            outputs = self._outputs(self._target, graph, delegate, values)
+            actual = list(outputs.arrays)
+            _raise_faults(outputs, sought)
         except TargetFailure as error:
             failure = error
         else:
+            if outputs.unwritten:
+                return None
             judged = judge_device(graph, inputs, actual, expected, target=self._target.name, delegate="")
             noisy = only_noisy(judged) and self._explained(graph, actual)
             worst = None if noisy else next((item for item in judged if not item.passed), None)
@@ -188,5 +243,25 @@ class Bisection:
     def _run(
         self, target: Target, graph: TosaGraph, delegate: Delegate, values: Mapping[str, Array]
     ) -> list[Array]:
+        return list(self._outputs(target, graph, delegate, values).arrays)
+
+    def _outputs(
+        self, target: Target, graph: TosaGraph, delegate: Delegate, values: Mapping[str, Array]
+    ) -> Outputs:
         target.load([delegate])
-        return list(target.run(0, [values[name] for name in graph.inputs]).arrays)
+        return target.run(0, [values[name] for name in graph.inputs])
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Intermediate results by name, and which of them nothing wrote."""
+
+    values: dict[str, Array]
+    unwritten: set[str]
+
+
+def _raise_faults(outputs: Outputs, sought: Finding | None) -> None:
+    """Raise TargetFailure where the outputs have the fault that is sought."""
+    for finding, message in outputs.faults():
+        if finding is sought:
+            raise TargetFailure(Verdict.FAIL, Stage.RUN, finding, message)

@@ -18,18 +18,32 @@ _LIBRARIES = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True)
-class Origin:
-    """``nodes`` are the names of the node in the programs from the edge program back to the exported one.
+class Node:
+    """A node's name in one program, and its operator there."""
 
-    ``module`` is the path of the submodule (``layers.3.conv``, empty for the model itself) and ``kind`` its
-    class; ``source`` is ``file.py:12`` where the user's own code is known, else empty.
+    name: str
+    operator: str
+
+
+@dataclass(frozen=True)
+class Origin:
+    """``trace`` is the node in the programs from the edge program back to the exported one.
+
+    ``operator`` is the one that it was exported with. ``module`` is the path of the submodule
+    (``layers.3.conv``, empty for the model itself) and ``kind`` its class; ``source`` is
+    ``file.py:12`` where the user's own code is known, else empty.
     """
 
-    nodes: tuple[str, ...] = ()
+    trace: tuple[Node, ...] = ()
     operator: str = ""
     module: str = ""
     kind: str = ""
     source: str = ""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The node's names, newest first, each once."""
+        return tuple(dict.fromkeys(node.name for node in self.trace))
 
     def __str__(self) -> str:
         place = f"{self.module} ({self.kind})" if self.module else self.kind
@@ -44,7 +58,7 @@ def origin(operator: TosaOperator) -> Origin:
         stack = noted["nn_module_stack"]
         module, kind = list(stack.values())[-1] if isinstance(stack, dict) and stack else ("", "")
         return Origin(
-            nodes=tuple(dict.fromkeys(entry["name"] for entry in trace)),
+            trace=tuple(Node(str(entry["name"]), str(entry["target"])) for entry in trace),
             operator=str(trace[-1]["target"]) if trace else "",
             module=module,
             kind=str(kind).rpartition(".")[2],

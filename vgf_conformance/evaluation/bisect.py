@@ -1,4 +1,4 @@
-"""Names the first wrong operator of a user's model."""
+"""Names the first wrong step and operator of a user's model, for the verdict that ``check`` gives it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vgf_conformance.cases.userfile import load_user_model
-from vgf_conformance.evaluation.attribute import Attributor
-from vgf_conformance.evaluation.eager import EagerFailure, NotRepeatable, repeated_eager
+from vgf_conformance.evaluation.evaluate import Evaluator
 from vgf_conformance.evaluation.forkserver import Send
-from vgf_conformance.evaluation.userfiles import subject_of_file
-from vgf_conformance.formats.convert import convert
-from vgf_conformance.lowering.artifact import LoweringFailure
+from vgf_conformance.evaluation.userfiles import judged, subject_of_file
 from vgf_conformance.lowering.cache import Cache, default_folder
-from vgf_conformance.targets.base import Target, TargetFailure
-from vgf_conformance.vocabulary import Profile, UserError
+from vgf_conformance.report.failure import bisection_text
+from vgf_conformance.targets.base import Target
+from vgf_conformance.vocabulary import Finding, Profile, Stage, UserError, Verdict
+
+#: What is asked one after the other: whether the lowering is right, and whether a device computes it.
+_TARGETS = ("reference", "emulation")
 
 
 def bisect_file(
@@ -27,39 +28,24 @@ def bisect_file(
     seed: int,
     output: Path,
 ) -> bool:
-    """Send the first wrong operator of ``file`` on emulation, over all its samples, in words.
+    """Send the first failure of ``file`` on the reference model and emulation, over all samples, in words.
 
-    Nothing is sent where all are right. Called by ``evaluation.forkserver``. Raises UserError for a file that
-    cannot be used, for a model that raises or does not repeat, and where the model cannot be lowered or its
-    graph not run at all: there is nothing to compare then.
+    Nothing is sent where all pass. Called by ``evaluation.forkserver``. Raises UserError for a file that
+    cannot be used, and for a model that raises or does not repeat: there is nothing to compare then.
     """
-    attributor = Attributor(
-        reference=targets["reference"],
-        target=targets["emulation"],
-        convert=convert,
-        cache=Cache(default_folder().absolute()),
-        folder=output,
-    )
     here = Path.cwd()
+    evaluator = Evaluator(targets, Cache(default_folder().absolute()))
     user = load_user_model(file, seed)
     # The model may have changed the working directory, on which the output depends.
     os.chdir(here)
-    try:
-        for chosen in (scheme,) if scheme else user.schemes(profile):
-            for number in range(len(user.samples)):
-                subject = subject_of_file(user, number)
-                repeated_eager(subject.module, subject.inputs)
-                found = attributor.attribute(subject, profile, chosen)
-                if found is not None:
-                    send("found", str(found))
-                    return True
-    except NotRepeatable as error:
-        raise UserError(f"{file}: {error}") from error
-    except EagerFailure as error:
-        raise UserError(f"{file}: the model itself raises on these inputs: {error}") from error
-    except (LoweringFailure, TargetFailure) as failure:
-        raise UserError(
-            f"{file}: {failure.message} ({failure.stage.value}): nothing to compare operator by operator; "
-            "vgf-conformance check says more"
-        ) from failure
+    subjects = [subject_of_file(user, number) for number in range(len(user.samples))]
+    for chosen in (scheme,) if scheme else user.schemes(profile):
+        for target in _TARGETS:
+            record = judged(evaluator, subjects, profile, chosen, target, output)
+            if record.verdict is Verdict.ERROR and record.finding in (Finding.INPUT, Finding.UNREPEATABLE):
+                raise UserError(f"{file}: {record.message}")
+            unable = record.verdict is Verdict.UNSUPPORTED and record.stage is Stage.RUN
+            if record.verdict is not Verdict.PASS and not (unable and target != _TARGETS[-1]):
+                send("found", bisection_text(record))
+                return True
     return True

@@ -151,14 +151,13 @@ class Evaluator(OnTargets):
     def attribute(
         self, record: Record, subject: Subject, profile: Profile, scheme: str, folder: Path | None
     ) -> None:
-        """Set ``record.first_wrong`` where a program of several operators gave wrong numbers, or none.
+        """Set ``record.first_wrong`` where ``record`` fails and there is a graph to look for it in.
 
         The folder that shows the operator goes below ``folder``.
         """
-        operators = sum(sum(delegate.tosa_operators.values()) for delegate in record.delegates)
-        ran = record.stage is Stage.RUN or (record.stage is Stage.LOWER and record.finding is Finding.WRONG)
+        unable = record.target == "reference" and record.stage is Stage.RUN
         # The search runs a first call alone.
-        if record.verdict is Verdict.PASS or operators < 2 or not ran or subject.before:
+        if record.verdict is Verdict.PASS or unable or subject.before:
             return
         attributor = Attributor(
             reference=self._targets["reference"],
@@ -168,7 +167,7 @@ class Evaluator(OnTargets):
             folder=folder,
         )
         try:
-            found = attributor.attribute(subject, profile, scheme, record.stage)
+            found = attributor.attribute(subject, profile, scheme, record)
         except Exception as error:  # the verdict stands without it
             record.notes.append(f"the search for the first wrong operator ended early: {describe(error)}")
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from vgf_conformance.cases.userfile import UserModel, load_user_model
@@ -45,13 +46,29 @@ def check_file(send: Send, file: str, targets: Mapping[str, Target], selection: 
     subjects = [subject_of_file(user, number) for number in range(len(user.samples))]
     for profile, scheme in configurations(user, selection.profiles, selection.schemes):
         for target in selection.targets:
-            records = [evaluator.evaluate(subject, profile, scheme, target) for subject in subjects]
-            record, subject = min(zip(records, subjects, strict=True), key=lambda pair: _gravity(pair[0]))
-            record.accuracy = _least([item.accuracy for item in records if item.accuracy is not None])
-            evaluator.attribute(record, subject, profile, scheme, folder=None)
+            record = judged(evaluator, subjects, profile, scheme, target, folder=None)
             record.repro = _repro(record, selection)
             send("record", record.to_json())
     return cache.puts > 0
+
+
+def judged(
+    evaluator: Evaluator,
+    subjects: Sequence[Subject],
+    profile: Profile,
+    scheme: str,
+    target: str,
+    folder: Path | None,
+) -> Record:
+    """The record that speaks for all samples of a model, with the operator that is to blame where it fails.
+
+    What shows that operator goes below ``folder``.
+    """
+    records = [evaluator.evaluate(subject, profile, scheme, target) for subject in subjects]
+    record, subject = min(zip(records, subjects, strict=True), key=lambda pair: _gravity(pair[0]))
+    record.accuracy = _least([item.accuracy for item in records if item.accuracy is not None])
+    evaluator.attribute(record, subject, profile, scheme, folder)
+    return record
 
 
 def configurations(

@@ -25,14 +25,26 @@ class Call:
     outputs: Outputs
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a target is asked to compute: a delegate and its inputs, in memory order."""
+
+    delegate: int
+    inputs: list[Array]
+
+
 @dataclass
 class Walk:
-    """A whole run of a program on one target, up to its end or its failure; ``buffers`` as it left them."""
+    """A whole run of a program on one target, up to its end or its failure; ``buffers`` as it left them.
+
+    ``unanswered`` is the call that the target failed in.
+    """
 
     outputs: list[torch.Tensor] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     failure: TargetFailure | None = None
     buffers: State = field(default_factory=dict)
+    unanswered: Asked | None = None
 
 
 def walk_program(
@@ -52,7 +64,9 @@ def walk_program(
     def call(number: int, arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         delegate = artifact.delegates[number]
         physical = [to_physical(value, port) for value, port in zip(arguments, delegate.inputs, strict=True)]
+        walk.unanswered = Asked(number, physical)
         outputs = target.run(number, physical)
+        walk.unanswered = None
         walk.calls.append(Call(number, physical, outputs))
         if len(outputs.arrays) != len(delegate.outputs):
             raise TargetFailure(

@@ -8,7 +8,7 @@ boundary; so no dimension is -1 or 0 unless the program says so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -23,11 +23,23 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """What a static check found: attributed to ``lower`` where the TOSA graph is already wrong."""
+    """What a static check found: attributed to ``lower`` where the TOSA graph is already wrong.
+
+    ``tensor`` is the graph's input or output that it is of, empty where it is of no one.
+    """
 
     stage: Stage
     finding: Finding
     message: str
+    tensor: str = ""
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """What differs, and the graph's tensor that it is of; empty where their number differs."""
+
+    message: str
+    tensor: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,8 +55,8 @@ def check_tosa(delegate: Delegate, graph: TosaGraph) -> list[Problem]:
     inputs = [_Side(graph.tensors[name].shape, graph.tensors[name].dtype) for name in graph.inputs]
     outputs = [_Side(graph.tensors[name].shape, graph.tensors[name].dtype) for name in graph.outputs]
     return [
-        Problem(Stage.LOWER, Finding.BOUNDARY, f"{delegate.name}, TOSA graph: {message}")
-        for message in _differences(delegate, inputs, outputs)
+        Problem(Stage.LOWER, Finding.BOUNDARY, f"{delegate.name}, TOSA graph: {item.message}", item.tensor)
+        for item in _differences(delegate, graph, inputs, outputs)
     ]
 
 
@@ -57,12 +69,13 @@ def check_vgf(delegate: Delegate, graph: TosaGraph, vgf: Vgf) -> list[Problem]:
     outputs = [_Side(tensor.shape, tensor.dtype) for _, tensor in vgf.outputs]
     known = {problem.message.partition("graph: ")[2] for problem in check_tosa(delegate, graph)}
     problems = [
-        Problem(Stage.CONVERT, Finding.BOUNDARY, f"{delegate.name}, VGF: {message}")
-        for message in _differences(delegate, inputs, outputs)
-        if message not in known
+        Problem(Stage.CONVERT, Finding.BOUNDARY, f"{delegate.name}, VGF: {item.message}", item.tensor)
+        for item in _differences(delegate, graph, inputs, outputs)
+        if item.message not in known
     ]
     for number in range(len(vgf.outputs)):
-        problems += _storage_problems(delegate, vgf, number)
+        tensor = graph.outputs[number] if number < len(graph.outputs) else ""
+        problems += [replace(item, tensor=tensor) for item in _storage_problems(delegate, vgf, number)]
     return problems
 
 
@@ -97,16 +110,22 @@ def _storage_problems(delegate: Delegate, vgf: Vgf, number: int) -> Iterator[Pro
             yield Problem(Stage.CONVERT, Finding.BOUNDARY, message)
 
 
-def _differences(delegate: Delegate, inputs: Sequence[_Side], outputs: Sequence[_Side]) -> list[str]:
-    messages = []
-    for what, ports, sides in (("input", delegate.inputs, inputs), ("output", delegate.outputs, outputs)):
+def _differences(
+    delegate: Delegate, graph: TosaGraph, inputs: Sequence[_Side], outputs: Sequence[_Side]
+) -> list[_Difference]:
+    found = []
+    for what, ports, sides, names in (
+        ("input", delegate.inputs, inputs, graph.inputs),
+        ("output", delegate.outputs, outputs, graph.outputs),
+    ):
         if len(ports) != len(sides):
-            messages.append(f"{len(sides)} {what}s, the program has {len(ports)}")
+            found.append(_Difference(f"{len(sides)} {what}s, the program has {len(ports)}"))
             continue
         for number, (port, side) in enumerate(zip(ports, sides, strict=True)):
             if difference := _difference(port, side):
-                messages.append(f"{what} {number} {difference}")
-    return messages
+                tensor = names[number] if number < len(names) else ""
+                found.append(_Difference(f"{what} {number} {difference}", tensor))
+    return found
 
 
 def _difference(port: Port, side: _Side) -> str:

@@ -209,7 +209,9 @@ class Reducer:
             cache=self._cache,
             folder=None,
         )
-        return attributor.attribute(failure.subject, configuration.profile, configuration.scheme)
+        return attributor.attribute(
+            failure.subject, configuration.profile, configuration.scheme, failure.record
+        )
 
     def _written(self, best: Candidate, failure: Failure, output: Path) -> list[Path]:
         """Write the case file, and see that it fails in the same way when nothing is remembered."""

@@ -37,12 +37,22 @@ def task_text(task: TaskResult) -> str:
     return "\n".join([head, *rows])
 
 
+def bisection_text(record: Record) -> str:
+    """What ``bisect`` says of a failing record: its stage and what is wrong first."""
+    if record.first_wrong is not None:
+        return first_wrong_text(record.first_wrong)
+    where = f" at {record.stage.value}" if record.stage else ""
+    what = f" ({record.finding.value})" if record.finding else ""
+    notes = "".join(f"\n  {note}" for note in record.notes)
+    return f"{record.verdict.value}{where}{what}, and no operator can be named: {record.message}{notes}"
+
+
 def first_wrong_text(found: FirstWrong) -> str:
-    """The first wrong operator, where it comes from, how wrong it is, and what shows it."""
+    """The first wrong step, the TOSA operators that it became, how wrong it is, and what shows it."""
+    became = found.became or [f"{found.operator} {found.position}"]
     lines = [
-        f"first wrong operator: {found.operator}, number {found.position} of {found.delegate} "
-        f"({found.stage.value})",
-        f"  from {found.origin}" if found.origin else "",
+        f"first wrong step ({found.stage.value}): {found.origin or 'not known'}",
+        f"  became {', '.join(became)} of {found.delegate}; the result of {found.operator} is wrong",
         f"  {found.message}; judged by: {found.rule}",
         f"  shown by {found.repro}" if found.repro else "",
     ]

@@ -12,8 +12,8 @@ what a record says of a model: ``about``, ``task`` and ``pte_bytes``; version 4 
 run's ``shard``, the ``outputs`` and ``worker_bytes`` of a record, and the findings ``capability`` and
 ``dependent``; version 5 ``cached``, and ``wrong`` of metrics; version 6 the finding ``noisy``, a
 comparison's ``finding`` and a record's ``visible``; version 7 ``accuracy``; version 8 the finding
-``unquantised``, a record's ``passes``, and ``floating`` and ``requantised`` of a delegate. Older files are
-read as well.
+``unquantised``, a record's ``passes``, and ``floating`` and ``requantised`` of a delegate; version 9 the
+``became`` of a first wrong operator. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 from vgf_conformance.vocabulary import Finding, Grade, Stage, Verdict
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 
 @dataclass
@@ -156,6 +156,7 @@ class FirstWrong:
     does not compute what the graph says. ``position`` counts the operators of the delegate's graph from
     0; ``origin`` is the PyTorch operator with its module and source line; ``rule`` and ``message`` are
     those of its worst output; ``repro`` is the folder that shows it, empty where none was written.
+    ``became`` are all TOSA operators of that PyTorch operator, ``CONV2D 5``, the one named first.
     """
 
     stage: Stage
@@ -166,6 +167,7 @@ class FirstWrong:
     rule: str
     message: str
     repro: str = ""
+    became: list[str] = field(default_factory=list)
 
 
 @dataclass
