@@ -279,8 +279,11 @@ def test_a_changed_scale_is_attributed_to_quantise(
     for target in ("reference", "emulation"):
         record = faulty.evaluate(budgeted, INT, "a8w8-pc", target)
         assert caught(record) == (Verdict.FAIL, Stage.QUANTISE, WRONG)
-        assert record.message.startswith("output 0: ")
-        assert record.message.endswith("dB against eager, the case asks for 20 dB")
+        assert record.message.startswith("convert: output 0, ")
+        assert record.quantise_fault is not None
+        assert record.quantise_fault.step == "convert"
+        (missed,) = (item.message for item in record.comparisons if item.pair == "quantised/eager")
+        assert missed.endswith("dB against eager, the case asks for 20 dB")
 
 
 def test_a_scale_calibrated_too_wide_is_attributed_to_quantise(evaluator: Evaluator) -> None:

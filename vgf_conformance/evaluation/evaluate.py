@@ -28,6 +28,7 @@ from vgf_conformance.evaluation.eager import EagerFailure, NotRepeatable, one_th
 from vgf_conformance.evaluation.execution import execute_program, judge_execution
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
 from vgf_conformance.evaluation.prepare import Prepared, judge_unreferenced, prepare, reported
+from vgf_conformance.evaluation.quantisation.stage import QuantiseFailure
 from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.evaluation.suspicions import calibration_notes, input_faults
 from vgf_conformance.evaluation.task import Measurement, lowered_program, quantised_program
@@ -113,6 +114,9 @@ class Evaluator(OnTargets):
         prepared = self._prepared(subject, profile, scheme)
         if isinstance(prepared, LoweringFailure):
             record.seconds = dict(prepared.seconds)
+            if isinstance(prepared, QuantiseFailure):
+                record.comparisons = list(prepared.judgement.comparisons)
+                record.quantise_fault = prepared.judgement.fault
             record.cached = prepared.made if prepared.cached else ""
             kept = self._cache.keep("rejected.tosa", prepared.tosa) if self._cache and prepared.tosa else None
             return [of_lowering(prepared, kept)]
@@ -210,8 +214,12 @@ class Evaluator(OnTargets):
 
     def _faults(self, subject: Subject, prepared: Prepared, target: str, record: Record) -> list[Fault]:
         record.comparisons = list(prepared.comparisons)
-        record.first_wrong = prepared.first_wrong
-        faults = [*_unquantised(subject, record), *_lowering_faults(subject, prepared, target)]
+        record.first_wrong, record.quantise_fault = prepared.first_wrong, prepared.stage.fault
+        faults = [
+            *_quantise_faults(prepared),
+            *_unquantised(subject, record),
+            *_lowering_faults(subject, prepared, target),
+        ]
         if target != "reference":
             problems = [problem for problem in prepared.problems if problem.stage is Stage.CONVERT]
             faults += [Fault(Verdict.FAIL, item.stage, item.finding, item.message) for item in problems]
@@ -330,6 +338,11 @@ def _with_all_visible(call: JudgedCall) -> Delegate:
         return with_all_visible(call.delegate, call.graph, convert)
     except Exception as error:  # the verdict stands without it
         raise Unseen(f"with all intermediate results visible: {describe(error)}") from error
+
+
+def _quantise_faults(prepared: Prepared) -> list[Fault]:
+    message = prepared.stage.message
+    return [Fault(Verdict.FAIL, Stage.QUANTISE, Finding.WRONG, message)] if message else []
 
 
 def _lowering_faults(subject: Subject, prepared: Prepared, target: str) -> list[Fault]:

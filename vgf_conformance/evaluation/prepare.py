@@ -21,6 +21,12 @@ from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
 from vgf_conformance.evaluation.eager import leaves, one_thread, repeated_eager, run_eager_fp64, tensors
 from vgf_conformance.evaluation.exported import check_export
+from vgf_conformance.evaluation.quantisation.stage import (
+    Judgement,
+    Quantised,
+    QuantiseFailure,
+    judge_quantise,
+)
 from vgf_conformance.evaluation.state import judge_buffers
 from vgf_conformance.evaluation.subject import Subject, request_of
 from vgf_conformance.evaluation.task import Measurement
@@ -61,6 +67,7 @@ class Prepared:
     measurement: Measurement | None = None
     first_wrong: FirstWrong | None = None
     undefined: Undefined = field(default_factory=Undefined)
+    stage: Judgement = field(default_factory=Judgement)
 
     @property
     def inputs(self) -> list[Any]:
@@ -81,7 +88,11 @@ def prepare(
     request = request_of(subject, profile, scheme)
     exported = export(request)
     undefined = check_export(exported, subject, eager)
-    artifact = lower(request, cache, exported)
+    try:
+        artifact = lower(request, cache, exported)
+    except LoweringFailure as failure:
+        stage = judge_quantise(subject, request, failure.steps, eager, undefined)
+        raise _earliest(failure, stage) from failure
     calls = [*map(leaves, before), leaves(subject.inputs)]
     graphs = [read_graph(delegate.tosa) for delegate in artifact.delegates]
     quantised: list[torch.Tensor] | None = None
@@ -94,6 +105,8 @@ def prepare(
         undefined = undefined.joined(watch.found(artifact.quantised, quantised))
     walked = walk_calls(artifact, calls, reference)
     _require_predictable(walked, undefined)
+    made = None if artifact.quantised is None else Quantised(artifact.quantised, quantised or [])
+    stage = judge_quantise(subject, request, artifact.steps, eager, undefined, made)
     prepared = Prepared(
         artifact=artifact,
         graphs=graphs,
@@ -103,18 +116,40 @@ def prepare(
         reference=walked,
         calls=calls,
         undefined=undefined,
+        stage=stage,
     )
     for call in prepared.reference.calls:
         delegate = artifact.delegates[call.delegate]
         if call.delegate in artifact.refusals:
             continue
         prepared.problems += check_shared_outputs(delegate, read_vgf(delegate.vgf), call.outputs.arrays)
-    prepared.comparisons = [*_quantisation(subject, prepared), *_lowering(subject, prepared)]
+    prepared.comparisons = [
+        *stage.comparisons,
+        *_quantisation(subject, prepared),
+        *_lowering(subject, prepared),
+    ]
     if prepared.reference.failure is None:
         left = prepared.reference.buffers
         prepared.comparisons += judge_buffers(subject, artifact, state, left, len(eager))
     prepared.first_wrong = _noisy_reference(prepared, reference)
     return prepared
+
+
+def _earliest(failure: LoweringFailure, stage: Judgement) -> LoweringFailure:
+    """``failure``, or what is wrong before it."""
+    if stage.fault is None or failure.stage in (Stage.EXPORT, Stage.QUANTISE):
+        return failure
+    return QuantiseFailure(
+        Verdict.FAIL,
+        Stage.QUANTISE,
+        Finding.WRONG,
+        f"{stage.message}; lowering then ends at {failure.stage.value}: {failure.message}",
+        failure.log,
+        seconds=failure.seconds,
+        made=failure.made,
+        cached=failure.cached,
+        judgement=stage,
+    )
 
 
 def _require_predictable(walked: Walk, undefined: Undefined) -> None:

@@ -31,7 +31,7 @@ TIE_SHARE = 2.0**-14
 KERNEL_TIE_SHARE = 2.0**-22
 #: Outputs computed in floating point after the last dequantisation carry fp32's own rounding too: 64 ULP of
 #: the tensor's largest element.
-_FLOAT_SHARE = 2.0**-18
+FLOAT_SHARE = 2.0**-18
 
 
 def quantised_errors(
@@ -83,7 +83,7 @@ def float_error(output: torch.Tensor) -> float:
     """What fp32's own rounding may change of an output that is computed in floating point at the end."""
     if not output.dtype.is_floating_point:
         return 0.0
-    return _FLOAT_SHARE * float(np.abs(_wide(output)).max(initial=0.0))
+    return FLOAT_SHARE * float(np.abs(_wide(output)).max(initial=0.0))
 
 
 def _doubtful(walk: Walk, share: float) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.lowering.program import Program
+from vgf_conformance.lowering.steps import Steps
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 
@@ -21,7 +22,8 @@ class LeftoverNode:
 class Artifact:
     """A lowered program.
 
-    ``quantised`` is the converted PT2E program, None where the scheme is ``none``.
+    ``quantised`` is the converted PT2E program, ``steps`` is how it was made; both are None where the scheme
+    is ``none``.
     ``output_scales`` gives each user output's quantisation step where it has one.
     ``seconds`` are wall times by stage; ``versions`` those of every tool in the chain. ``made`` is when it
     was lowered (ISO 8601, UTC), ``cached`` whether that was an earlier time, and it lay in the cache since.
@@ -32,6 +34,7 @@ class Artifact:
 
     key: str
     program: Program
+    steps: Steps | None
     quantised: Program | None
     output_scales: tuple[float | None, ...]
     delegates: tuple[Delegate, ...]
@@ -55,7 +58,8 @@ class LoweringFailure(Exception):
     """Lowering ended early: at which stage, how, and the innermost cause.
 
     ``tosa`` is the graph that the converter rejected, where it got that far; ``log`` the
-    whole traceback or the converter's output. ``made`` and ``cached`` are as an artifact's.
+    whole traceback or the converter's output. ``made`` and ``cached`` are as an artifact's, and so
+    are ``steps`` where lowering came so far.
     """
 
     verdict: Verdict
@@ -67,6 +71,7 @@ class LoweringFailure(Exception):
     seconds: dict[str, float] = field(default_factory=dict)
     made: str = ""
     cached: bool = False
+    steps: Steps | None = None
 
     def __str__(self) -> str:
         return self.message

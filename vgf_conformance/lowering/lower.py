@@ -43,9 +43,10 @@ from vgf_conformance.lowering.program import (
     operator_name,
     read_program,
 )
-from vgf_conformance.lowering.quantise import quantise
+from vgf_conformance.lowering.quantise import prepare, quantise
 from vgf_conformance.lowering.reasons import rejection_reasons
 from vgf_conformance.lowering.speed import remember_composite_operators
+from vgf_conformance.lowering.steps import Steps
 from vgf_conformance.lowering.tensors import port_of
 from vgf_conformance.lowering.versions import versions
 from vgf_conformance.quiet import quiet
@@ -53,7 +54,7 @@ from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
 _DEQUANTISE = "quantized_decomposed.dequantize"
 #: The form of an artifact: another one is not taken for this one's.
-_FORM = 2
+_FORM = 3
 _BOUNDARY = ("quantized_decomposed.quantize", _DEQUANTISE)
 
 #: What the backend says where it finds no converter, what a shell's exit status says where a command cannot
@@ -99,8 +100,8 @@ def lower(request: Request, cache: Cache | None = None, exported: ExportedProgra
     exported = exported or export(request)
     # What a hook does to the quantizer cannot be told from its code: a name, a closure, a helper may differ.
     # So its program is quantised each time, and what came out of that is the key.
-    hooked = _quantised(request, exported) if _has_hook(request) else None
-    key = _key(request, exported, hooked)
+    hooked = quantised_for(request, exported) if _has_hook(request) else None
+    key = _key(request, exported, hooked and hooked.program)
     outcome = cache.get(key) if cache else None
     if isinstance(outcome, (Artifact, LoweringFailure)):
         outcome = dataclasses.replace(outcome, cached=True)
@@ -148,30 +149,59 @@ def _has_hook(request: Request) -> bool:
     return request.scheme != "none" and request.configure_quantizer is not None
 
 
-def _quantised(request: Request, exported: ExportedProgram) -> ExportedProgram:
+def prepared_for(request: Request, exported: ExportedProgram) -> torch.fx.GraphModule:
+    """``exported`` as it is prepared for quantisation; raises LoweringFailure."""
+    with _stage(request, Stage.QUANTISE, Verdict.FAIL):
+        specification = _specification(request.profile)
+        return prepare(exported, specification, request.scheme, request.configure_quantizer)
+
+
+@dataclass(frozen=True)
+class QuantisedProgram:
+    """The quantised program, and how it was made."""
+
+    program: ExportedProgram
+    steps: Steps
+
+
+def quantised_for(request: Request, exported: ExportedProgram) -> QuantisedProgram:
     """The program after prepare, calibration and convert; raises LoweringFailure."""
     with _stage(request, Stage.QUANTISE, Verdict.FAIL):
-        converted = quantise(
+        made = quantise(
             exported,
             _specification(request.profile),
             request.scheme,
             request.calibration,
             request.configure_quantizer,
         )
-        return torch.export.export(converted, request.inputs, dynamic_shapes=request.dynamic_shapes)
+        program = torch.export.export(made.converted, request.inputs, dynamic_shapes=request.dynamic_shapes)
+        return QuantisedProgram(program, made.steps)
 
 
 def _lower_exported(
-    request: Request, exported: ExportedProgram, hooked: ExportedProgram | None, key: str
+    request: Request, exported: ExportedProgram, hooked: QuantisedProgram | None, key: str
 ) -> Artifact:
-    """Quantise, unless ``hooked`` is the program quantised already, and lower."""
+    """Quantise, unless ``hooked`` is the program quantised already, and lower.
+
+    Raises LoweringFailure, which holds the steps of quantisation where it got beyond them.
+    """
+    if request.scheme == "none":
+        return _lower_program(request, exported, None, key)
+    quantised = hooked or quantised_for(request, exported)
+    try:
+        return _lower_program(request, quantised.program, quantised.steps, key)
+    except LoweringFailure as failure:
+        failure.steps = quantised.steps
+        raise
+
+
+def _lower_program(request: Request, exported: ExportedProgram, steps: Steps | None, key: str) -> Artifact:
     specification = _specification(request.profile)
     if request.located:
         specification.dump_debug_info(VgfCompileSpec.DebugMode.TOSA)
     quantised: Program | None = None
     scales: tuple[float | None, ...] = ()
-    if request.scheme != "none":
-        exported = hooked or _quantised(request, exported)
+    if steps is not None:
         with _stage(request, Stage.QUANTISE, Verdict.FAIL):
             quantised, _ = read_program(exported)
             scales = output_scales(quantised)
@@ -190,6 +220,7 @@ def _lower_exported(
     return Artifact(
         key=key,
         program=program,
+        steps=steps,
         quantised=quantised,
         output_scales=scales or (None,) * len(program.outputs),
         delegates=delegates,

@@ -20,6 +20,9 @@ from executorch.exir.lowered_backend_module import LoweredBackendModule
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
+#: The operator of a step that is an observer, with what it sees and its name as arguments.
+OBSERVED = f"{__name__}:observed"
+
 DelegateCall = Callable[[int, Sequence[torch.Tensor]], Sequence[torch.Tensor]]
 AfterStep = Callable[["Step", tuple[Any, ...], Any], Any]
 #: Buffers by their names in the module.
@@ -238,6 +241,28 @@ def _writes_in_place(exported: ExportedProgram) -> bool:
     )
 
 
+def read_prepared(prepared: torch.fx.GraphModule) -> Program:
+    """A program prepared for quantisation: each observer is a step OBSERVED, which gives what it is given.
+
+    Parameters are shared with ``prepared``, buffers are not: running it may write to them. Raises
+    NotRepresentable as read_program does.
+    """
+    whole = _Reader(prepared, "", []).program({})
+    # A buffer that several nodes read stays one.
+    own = {
+        id(value): value.detach() if isinstance(value, torch.nn.Parameter) else value.detach().clone()
+        for value in whole.constants.values()
+    }
+    constants = {name: own[id(value)] for name, value in whole.constants.items()}
+    outputs = tuple(value for value in whole.outputs if value is not None)
+    return replace(whole, constants=constants, outputs=outputs)
+
+
+def observed(value: torch.Tensor, observer: str) -> torch.Tensor:
+    """What an observer of that name gives: what it was given."""
+    return value
+
+
 def delegate_calls(module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
     """The nodes that call the delegates of ``read_program``, in their order."""
     for node in all_nodes(module):
@@ -285,6 +310,11 @@ class _Reader:
                     constants[self._prefix + node.name] = attribute
             elif node.op == "call_function":
                 steps.append(self._step(node))
+            elif node.op == "call_module":
+                observer = self._prefix + str(node.target)
+                steps.append(
+                    Step(self._prefix + node.name, OBSERVED, (self._symbolic(node.args[0]), observer), {})
+                )
             elif node.op == "output":
                 outputs = self._symbolic(node.args[0])
         outputs = tuple(outputs) if isinstance(outputs, (list, tuple)) else (outputs,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,6 +20,10 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.causes import describe
+from vgf_conformance.lowering.edges import found_parameters, problems, readers
+from vgf_conformance.lowering.observers import prescriptions, unseen
+from vgf_conformance.lowering.program import read_prepared
+from vgf_conformance.lowering.steps import Steps
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
 #: The quantizer's own configuration of each scheme.
@@ -31,31 +36,58 @@ _CONFIGURATION: dict[str, Callable[[], Any]] = {
 }
 
 
+@dataclass(frozen=True)
+class Quantised:
+    """A quantised program, and how it was made."""
+
+    converted: torch.nn.Module
+    steps: Steps
+
+
 def quantise(
     exported: ExportedProgram,
     specification: VgfCompileSpec,
     scheme: str,
     calibration: Sequence[tuple[Any, ...]],
     configure: Callable[[VgfQuantizer], None] | None,
-) -> torch.nn.Module:
+) -> Quantised:
     """Prepare, calibrate and convert; ``configure`` replaces the scheme's global configuration.
 
     Raises LoweringFailure for calibration data with NaN or of shapes that the program does not take, and
     where ``configure`` raises; also whatever the quantizer raises.
     """
     _require_numbers(calibration)
+    prepared = prepare(exported, specification, scheme, configure)
+    program = read_prepared(prepared)
+    with torch.no_grad(), _same_state(prepared, exported):
+        for index, inputs in enumerate(calibration):
+            _calibrate(prepared, exported, index, inputs)
+    never = unseen(prepared, program, calibration)
+    prescribed, before = prescriptions(prepared), readers(prepared)
+    converted = convert_pt2e(prepared)
+    after = readers(converted)
+    wrong = tuple(problems(before, after, prescribed, never))
+    return Quantised(converted, Steps(program, wrong, found_parameters(before, after, prescribed)))
+
+
+def prepare(
+    exported: ExportedProgram,
+    specification: VgfCompileSpec,
+    scheme: str,
+    configure: Callable[[VgfQuantizer], None] | None,
+) -> torch.fx.GraphModule:
+    """The program rewritten for annotation, with observers that have seen nothing yet.
+
+    Raises LoweringFailure where ``configure`` raises; also whatever the quantizer raises.
+    """
     quantizer = VgfQuantizer(specification)
     if configure is None:
         quantizer.set_global(_CONFIGURATION[scheme]())
     else:
         _configure(quantizer, configure)
     # The guards submodule of a checked module breaks the backend's annotation passes.
-    prepared = prepare_pt2e(exported.module(check_guards=False), quantizer)
-    with torch.no_grad(), _same_state(prepared, exported):
-        for index, inputs in enumerate(calibration):
-            _calibrate(prepared, exported, index, inputs)
-    converted: torch.nn.Module = convert_pt2e(prepared)
-    return converted
+    prepared: torch.fx.GraphModule = prepare_pt2e(exported.module(check_guards=False), quantizer)
+    return prepared
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from tabulate import tabulate
 
-from vgf_conformance.report.failure import first_wrong_text
+from vgf_conformance.report.failure import first_wrong_text, quantise_fault_text
 from vgf_conformance.report.tally import accuracy_text
 from vgf_conformance.results.record import SCHEMA_VERSION, Accuracy, Comparison, Record
 from vgf_conformance.terminal import complain, say, warn
@@ -169,6 +169,8 @@ def _explanation(records: list[Record]) -> list[str]:
     ]
     if record.sample != "inputs":
         lines.append(f"  sample: {record.sample}")
+    if record.quantise_fault:
+        lines += [f"  {line}" for line in quantise_fault_text(record.quantise_fault).splitlines()]
     if record.first_wrong:
         lines += [f"  {line}" for line in first_wrong_text(record.first_wrong).splitlines()]
     return [*lines, f"  again: {record.repro}", ""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
-from vgf_conformance.results.record import Comparison, FirstWrong, Record, TaskResult
+from vgf_conformance.results.record import Comparison, FirstWrong, QuantiseFault, Record, TaskResult
 
 
 def failure_text(record: Record) -> str:
@@ -19,6 +19,8 @@ def failure_text(record: Record) -> str:
         parts.append(tabulate(rows, ("pair", "out", "rule", "max error", "bound used", ""), tablefmt="plain"))
     if record.task:
         parts.append(task_text(record.task))
+    if record.quantise_fault:
+        parts.append(quantise_fault_text(record.quantise_fault))
     if record.first_wrong:
         parts.append(first_wrong_text(record.first_wrong))
     if record.log:
@@ -55,6 +57,18 @@ def first_wrong_text(found: FirstWrong) -> str:
         f"  became {', '.join(became)} of {found.delegate}; the result of {found.operator} is wrong",
         f"  {found.message}; judged by: {found.rule}",
         f"  shown by {found.repro}" if found.repro else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def quantise_fault_text(found: QuantiseFault) -> str:
+    """The step of the quantise stage that is wrong, its first wrong value and what changed it."""
+    head = f"quantise, step {found.step}"
+    if found.tensor:
+        head += f": {found.tensor} is the first wrong value"
+    lines = [
+        f"{head}, changed by {found.cause}" if found.cause else head,
+        f"  from {found.origin}" if found.origin else "",
     ]
     return "\n".join(filter(None, lines))
 

@@ -28,7 +28,17 @@ FIELDS = [
     *("id", "name", "file", "case", "sample", "kind", "operator", "dtypes", "claims", "tier"),
     *("profile", "scheme", "target", "driver"),
     *("verdict", "stage", "finding", "message", "expected", "unexpected", "expectation_note"),
-    *("comparisons", "delegates", "leftovers", "first_wrong", "task", "accuracy", "about", "pte_bytes"),
+    *(
+        "comparisons",
+        "delegates",
+        "leftovers",
+        "quantise_fault",
+        "first_wrong",
+        "task",
+        "accuracy",
+        "about",
+        "pte_bytes",
+    ),
     *("notes", "seconds", "artifact", "cached", "repro", "log"),
 ]
 

@@ -13,7 +13,7 @@ run's ``shard``, the ``outputs`` and ``worker_bytes`` of a record, and the findi
 ``dependent``; version 5 ``cached``, and ``wrong`` of metrics; version 6 the finding ``noisy``, a
 comparison's ``finding`` and a record's ``visible``; version 7 ``accuracy``; version 8 the finding
 ``unquantised``, a record's ``passes``, and ``floating`` and ``requantised`` of a delegate; version 9 the
-``became`` of a first wrong operator. Older files are read as well.
+``became`` of a first wrong operator; version 10 ``quantise_fault``. Older files are read as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 from vgf_conformance.vocabulary import Finding, Grade, Stage, Verdict
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 
 @dataclass
@@ -171,6 +171,24 @@ class FirstWrong:
 
 
 @dataclass
+class QuantiseFault:
+    """What is wrong in the quantise stage.
+
+    ``step`` is prepare (the program that was rewritten for annotation is another one), parameters (a scale, a
+    zero point, a range or an axis is not what the scheme prescribes for what was observed) or convert (the
+    converted program is not the prepared one, quantised). ``tensor`` is the first wrong value, by the name of
+    the node that gives it, ``origin`` the PyTorch operator that is changed or reads it, with its module
+    and source line, ``cause`` the pass that changed it. Each is empty where it is not known.
+    """
+
+    step: str
+    tensor: str
+    origin: str
+    cause: str
+    message: str
+
+
+@dataclass
 class Score:
     """The mean score of one program (eager, quantised, or a target's name) with its confidence interval."""
 
@@ -271,6 +289,7 @@ class Record:
     delegates: list[DelegateFacts] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
     first_wrong: FirstWrong | None = None
+    quantise_fault: QuantiseFault | None = None
     sensitivity: Sensitivity | None = None
     task: TaskResult | None = None
     accuracy: Accuracy | None = None
@@ -315,6 +334,8 @@ class Record:
         fields["leftovers"] = [Leftover(**item) for item in fields.get("leftovers", [])]
         if first := fields.get("first_wrong"):
             fields["first_wrong"] = FirstWrong(**{**first, "stage": Stage(first["stage"])})
+        if fault := fields.get("quantise_fault"):
+            fields["quantise_fault"] = QuantiseFault(**fault)
         if measured := fields.get("sensitivity"):
             fields["sensitivity"] = Sensitivity(**measured)
         if task := fields.get("task"):
