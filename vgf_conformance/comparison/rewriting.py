@@ -38,9 +38,9 @@ def judge_rewritten(
         return Comparison(pair, Stage.QUANTISE, number, False, "shape", None, message=message)
     dtype = str(native.dtype)
     if dtype not in FORMATS:
-        right, share, rule = np.asarray(actual == exact), None, "exact"
+        right, rule = np.asarray(actual == exact), "exact"
     else:
-        right, share = _right(actual.astype(np.float64), exact.astype(np.float64), native, dtype, slack)
+        right = _right(actual.astype(np.float64), exact.astype(np.float64), native, dtype, slack)
         rule = f"{_CONSTANTS_ULP} ULP of the largest element, sqnr >= {signal_budget(dtype):.4g} dB"
     metrics = measure(actual, exact, dtype)
     metrics.wrong = int(np.count_nonzero(~right))
@@ -51,15 +51,12 @@ def judge_rewritten(
         passed=bool(right.all()),
         rule=rule,
         metrics=metrics,
-        headroom=share,
         message="" if right.all() else describe_wrong(f"output {number}", actual, exact, right),
     )
 
 
-def _right(
-    actual: Array, exact: Array, native: Array, dtype: str, slack: float
-) -> tuple[NDArray[np.bool_], float | None]:
-    """Which elements are right, and the share that was used of what is allowed."""
+def _right(actual: Array, exact: Array, native: Array, dtype: str, slack: float) -> NDArray[np.bool_]:
+    """Which elements are right."""
     finite = np.isfinite(exact)
     magnitude = np.abs(exact, where=finite, out=np.zeros(exact.shape))
     largest = float(magnitude.max(initial=0.0))
@@ -73,9 +70,6 @@ def _right(
     # An infinity may become the end of a range that holds every number of the tensor.
     replaced = (np.sign(actual) == np.sign(exact)) & (np.abs(actual) >= largest)
     right: NDArray[np.bool_] = np.where(finite, near, np.isnan(exact) | replaced)
-    noise = noise_share(actual, exact, native, dtype)
-    used = float(gap[finite & near].max(initial=0.0)) / allowed if allowed else 0.0
     # Where single elements are wrong, these are; else the noise is everywhere.
-    if right.all() and noise > 1 and float(gap[finite].max(initial=0.0)) > slack:
-        right = np.zeros(exact.shape, np.bool_)
-    return right, max(used, noise)
+    noisy = noise_share(actual, exact, native, dtype) > 1 and float(gap[finite].max(initial=0.0)) > slack
+    return np.zeros(exact.shape, np.bool_) if noisy and right.all() else right

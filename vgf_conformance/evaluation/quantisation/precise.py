@@ -17,8 +17,9 @@ def run_in_fp64(
 ) -> list[torch.Tensor]:
     """The outputs of the last of ``calls``, computed in fp64; ``after`` as Program.walk takes it.
 
-    A prepared program keeps its state in constants, so that each call leaves it to the next. Raises whatever an
-    operator raises that has no form in fp64, and EagerFailure for an output that is neither tensor nor number.
+    A prepared program keeps its state in constants, so that each call leaves it to the next. Raises whatever
+    an operator raises that has no form in fp64, and EagerFailure for an output that is neither tensor nor
+    number.
     """
     return tensors(walk_in_sequence(in_fp64(program), in_fp64(list(calls)), after))
 
