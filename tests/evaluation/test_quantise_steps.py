@@ -77,11 +77,24 @@ class Thrice(nn.Module):
         return self.layer(torch.relu(self.layer(torch.relu(self.layer(x)))))
 
 
+class Window(nn.Module):
+    """Adds up the rows that it was given, in a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(2, 3))
+
+    def forward(self, row: torch.Tensor) -> torch.Tensor:
+        self.rows.copy_(torch.cat([self.rows[1:], row]))
+        return row + self.rows.sum(0, keepdim=True)
+
+
 SOUND: dict[str, tuple[Callable[[], Any], tuple[torch.Tensor, ...]]] = {
     "convolutions": (Net, (X,)),
     "tied weights": (Tied, (randn(2, 4),)),
     "a layer called three times": (Thrice, (randn(2, 4),)),
     "transposed convolution": (lambda: nn.ConvTranspose2d(3, 3, 3), (X,)),
+    "state in a buffer": (Window, (randn(1, 3),)),
     "softmax": (lambda: lambda x: torch.softmax(x, -1), (X,)),
     "values that are shared": (lambda: lambda x: torch.cat([x, torch.relu(x) * 3.0]), (X,)),
     "a constant": (lambda: lambda x: x + torch.full((6,), 0.3), (X,)),

@@ -271,6 +271,8 @@ def _wrong_codes(value: Any, found: Edge) -> str:
     """What is wrong with the integers that a constant became; empty where nothing is, or cannot be told."""
     if not isinstance(value, np.ndarray) or not isinstance(found.value, np.ndarray) or len(found.chain) != 1:
         return ""
+    if found.value.dtype.kind not in "iu" or value.dtype.kind != "f":
+        return ""  # a buffer that is written to is quantised each time
     (parameters,) = found.chain
     if value.shape != found.value.shape:
         return f"a constant of shape {list(value.shape)} has become one of shape {list(found.value.shape)}"
