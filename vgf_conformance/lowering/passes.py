@@ -57,15 +57,16 @@ def listening(passes: Passes) -> Iterator[None]:
 
 
 def _observing(passes: Passes, graph_pass: _Pass) -> _Pass:
-    """The same pass, which takes and gives a graph."""
+    """The same pass, which takes and gives a graph, under its name."""
+    name = ArmPass.get_name(graph_pass)
 
     def call(module: torch.fx.GraphModule) -> Any:
         def made(result: Any) -> torch.fx.GraphModule:
             return module if result is None else result.graph_module
 
-        name = ArmPass.get_name(graph_pass)
         return _observed(passes, name, module, functools.partial(graph_pass, module), made)
 
+    call.__name__ = name
     return call
 
 

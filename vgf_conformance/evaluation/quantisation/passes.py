@@ -95,7 +95,7 @@ def _watched(seen: Callable[[str, GraphModule], None]) -> Iterator[None]:
     def watched(one: Callable[[GraphModule], Any]) -> Callable[[GraphModule], Any]:
         def run(module: GraphModule) -> Any:
             result = one(module)
-            seen(type(one).__name__, result.graph_module)
+            seen(getattr(one, "__name__", type(one).__name__), result.graph_module)
             return result
 
         return run
