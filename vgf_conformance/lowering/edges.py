@@ -43,10 +43,10 @@ class Place:
     @classmethod
     def of(cls, node: Node) -> Place:
         """The place of ``node`` as torch.export noted it."""
-        stack = list(node.meta.get("nn_module_stack", {}).values())
+        stack = list((node.meta.get("nn_module_stack") or {}).values())
         module, kind = stack[-1][:2] if stack else ("", "")
         called = operator_name(node.target) if node.op == "call_function" else str(node.target)
-        kind = str(kind).rpartition(".")[2]
+        kind = (kind if isinstance(kind, str) else getattr(kind, "__name__", "")).rpartition(".")[2]
         return cls(called, str(module), kind, str(node.meta.get("stack_trace") or ""))
 
 

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import torch
 from executorch.backends.arm._passes import arm_pass_manager
-from torch.fx import GraphModule, Node
+from torch.fx import GraphModule
 from torchao.quantization.pt2e import quantize_pt2e
 
 from vgf_conformance.attribution.origin import Origin, source_line
 from vgf_conformance.comparison.metrics import same_class, sqnr
 from vgf_conformance.evaluation.eager import tensors
 from vgf_conformance.evaluation.quantisation.precise import in_fp64, walk_in_sequence
+from vgf_conformance.lowering.edges import Place
 from vgf_conformance.lowering.lower import Request, prepared_for
-from vgf_conformance.lowering.program import Program, Ref, all_nodes, operator_name, read_prepared
+from vgf_conformance.lowering.program import Program, Ref, all_nodes, read_prepared
 from vgf_conformance.lowering.tensors import to_numpy
 
 #: What prepare_pt2e does itself before the quantizer's transformations.
@@ -117,20 +118,12 @@ def _watched(seen: Callable[[str, GraphModule], None]) -> Iterator[None]:
 def _snapshot(cause: str, module: GraphModule) -> _Snapshot:
     # Later passes write to parameters too.
     program = in_fp64(read_prepared(module))
-    return _Snapshot(cause, program, {node.name: origin_of(node) for node in all_nodes(module)})
+    return _Snapshot(cause, program, {node.name: origin_of(Place.of(node)) for node in all_nodes(module)})
 
 
-def origin_of(node: Node) -> Origin:
-    """Where a node of an exported program, or of what was made of it, comes from."""
-    stack = list(node.meta.get("nn_module_stack", {}).values())
-    module, kind = stack[-1][:2] if stack else ("", "")
-    return Origin(
-        nodes=(node.name,),
-        operator=operator_name(node.target) if node.op == "call_function" else str(node.target),
-        module=str(module),
-        kind=str(kind).rpartition(".")[2],
-        source=source_line(str(node.meta.get("stack_trace") or "")),
-    )
+def origin_of(place: Place) -> Origin:
+    """A node's place as the reports write it."""
+    return Origin((), place.operator, place.module, place.kind, source_line(place.stack))
 
 
 def _change(before: _Snapshot, after: _Snapshot, calls: Calls) -> Change:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from vgf_conformance.attribution.origin import Origin, source_line
 from vgf_conformance.evaluation.quantisation.converted import judge_converted
-from vgf_conformance.evaluation.quantisation.passes import Change, first_change
+from vgf_conformance.evaluation.quantisation.passes import Change, first_change, origin_of
 from vgf_conformance.evaluation.quantisation.prepared import Identity
 from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.evaluation.undefined import Undefined
@@ -85,8 +84,7 @@ def judge_quantise(
 
 
 def _fault_of(problem: Problem) -> QuantiseFault:
-    place = problem.place
-    origin = Origin((), place.operator, place.module, place.kind, source_line(place.stack))
+    origin = origin_of(problem.place)
     return QuantiseFault(problem.step, problem.tensor, str(origin), "", problem.message)
 
 
