@@ -12,6 +12,7 @@ smaller: Caffe2's NormMinimization::NonlinearQuantizationParamsSearch, which its
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ Float = NDArray[np.float64]
 _STEP = 1e-5
 #: How far fp32 may err in a sum of 2,048 squares: two errors that differ by less are alike.
 _ALIKE = 1e-3
+#: How many bins off fp32 may place an end, where counts were rescaled to other bins, or sums pass 2^24.
+_BINS = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +90,29 @@ def symmetric(low: Float, high: Float, qmin: int, qmax: int, eps: float) -> Floa
 
 
 def ranges(histogram: Float, low: float, high: float, codes: int) -> Iterator[tuple[float, float]]:
-    """The ranges that norm minimisation may end with: one, or more where errors are too alike to tell.
+    """The ranges that norm minimisation may end with, the likeliest first: fp32 cannot tell them apart.
 
     ``histogram`` counts the values in bins of equal width from ``low`` to ``high``.
     """
     width = (high - low) / histogram.size
+    exact = histogram.sum() < 2**24 and not (histogram % 1).any()
+    shifts = (0,) if exact else range(-_BINS, _BINS + 1)
+    for start, end in _smallest(histogram, width, codes):
+        for first, last in sorted(
+            itertools.product(shifts, shifts), key=lambda pair: abs(pair[0]) + abs(pair[1])
+        ):
+            yield low + width * (start + first), low + width * (end + last + 1)
+
+
+def _smallest(histogram: Float, width: float, codes: int) -> Iterator[tuple[int, int]]:
+    """First and last bin after each step until the error grows."""
     smallest = np.inf
     for start, end in _narrowing(histogram):
         error = _squared_error(histogram, width, start, end, codes)
         if error > smallest * (1 + _ALIKE):
             return
         smallest = min(smallest, error)
-        yield low + width * start, low + width * (end + 1)
+        yield start, end
 
 
 def _narrowing(histogram: Float) -> Iterator[tuple[int, int]]:
