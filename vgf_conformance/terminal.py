@@ -66,9 +66,11 @@ def warn(text: str) -> None:
 def complain(text: str) -> None:
     """Print ``text`` to standard error under the command's name, as one message.
 
-    Of a longer one only the first COMPLAINT_LIMIT characters: it may quote what has no end.
+    Of one that is longer than COMPLAINT_LIMIT characters only both ends: it may quote what has no end.
     """
-    warn(f"vgf-conformance: {text[:COMPLAINT_LIMIT]}{' ...' * (len(text) > COMPLAINT_LIMIT)}")
+    half = COMPLAINT_LIMIT // 2
+    shown = text if len(text) <= COMPLAINT_LIMIT else f"{text[:half]} ... {text[-half:]}"
+    warn(f"vgf-conformance: {shown}")
 
 
 class Enduring:

@@ -263,7 +263,7 @@ def test_another_way_to_run_does_not_go_on(
         ("validation", True),
         ("cpu", "another"),
         ("python", "3.10"),
-        ("versions", {}),
+        ("versions", {"numpy": "0"}),
         ("unused devices", ["a"]),
     ],
 )

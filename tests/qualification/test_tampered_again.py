@@ -29,6 +29,10 @@ from tests.qualification.test_tampered import (
     whole_once,  # noqa: F401
 )
 from vgf_conformance.packs.pack import Pack
+from vgf_conformance.results.record import SCHEMA_VERSION
+
+#: The version as a run line says it.
+SCHEMA = f'"schema":{SCHEMA_VERSION}'
 
 
 def text(name: str, change: Callable[[str], str]) -> Tamper:
@@ -175,12 +179,12 @@ AGAIN: dict[str, tuple[Tamper, str]] = {
         "with outputs of 1 of 1 calls",
     ),
     "a_schema_of_text": (
-        text("runs", lambda old: old.replace('"schema":6', '"schema": "6"', 1)),
+        text("runs", lambda old: old.replace(SCHEMA, '"schema": "6"', 1)),
         "is not of type 'integer'",
     ),
     "a_schema_of_one_half": (
-        text("runs", lambda old: old.replace('"schema":6', '"schema":6.5', 1)),
-        "schema 6.5, but this version",
+        text("runs", lambda old: old.replace(SCHEMA, f"{SCHEMA}.5", 1)),
+        f"schema {SCHEMA_VERSION}.5, but this version",
     ),
     "a_later_schema": (
         text("statement.json", lambda old: old.replace('"schema": 1', '"schema": 2', 1)),

@@ -11,7 +11,8 @@ from vgf_conformance.arithmetic.declare import Property, Typed
 from vgf_conformance.arithmetic.probe import Answer, Probe
 from vgf_conformance.attribution.cut import as_delegate
 from vgf_conformance.formats.convert import Refusal, convert
-from vgf_conformance.results.record import DelegateFacts, Record
+from vgf_conformance.results.facts import delegate_facts
+from vgf_conformance.results.record import Record
 from vgf_conformance.targets.base import OnTargets, TargetFailure
 from vgf_conformance.targets.opening import open_targets
 from vgf_conformance.targets.vulkan import DriverChoice
@@ -65,16 +66,7 @@ class ArithmeticEvaluator(OnTargets):
             if record.target == "reference"
             else as_delegate(item.graph, values, convert)
         )
-        record.delegates.append(
-            DelegateFacts(
-                item.operator,
-                0,
-                item.graph.operator_counts(),
-                len(delegate.tosa),
-                len(delegate.vgf),
-                item.graph.operator_dtypes(),
-            )
-        )
+        record.delegates.append(delegate_facts(item.operator, 0, item.graph, delegate.tosa, delegate.vgf))
         target.load((delegate,))
         outputs = target.run(0, list(item.inputs))
         record.worker_bytes = outputs.worker_bytes

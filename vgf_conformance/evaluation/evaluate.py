@@ -35,12 +35,12 @@ from vgf_conformance.evaluation.task import Measurement, lowered_program, quanti
 from vgf_conformance.evaluation.walk import Call, Walk, walk_calls
 from vgf_conformance.formats.convert import convert
 from vgf_conformance.formats.delegate import Delegate
-from vgf_conformance.formats.precision import computed_in_floating_point, requantisations
 from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.causes import describe, whole
-from vgf_conformance.results.record import Comparison, DelegateFacts, Leftover, Record, Sensitivity
+from vgf_conformance.results.facts import delegate_facts
+from vgf_conformance.results.record import Comparison, Leftover, Record, Sensitivity
 from vgf_conformance.sensitivity.measure import measure
 from vgf_conformance.targets import toolkit
 from vgf_conformance.targets.base import Array, OnTargets, Target, TargetFailure
@@ -494,16 +494,7 @@ def _describe(record: Record, prepared: Prepared) -> None:
     record.seconds = dict(artifact.seconds)
     record.pte_bytes = len(artifact.pte)
     record.delegates = [
-        DelegateFacts(
-            delegate.name,
-            delegate.nodes,
-            graph.operator_counts(),
-            len(delegate.tosa),
-            len(delegate.vgf),
-            graph.operator_dtypes(),
-            computed_in_floating_point(graph),
-            requantisations(graph),
-        )
+        delegate_facts(delegate.name, delegate.nodes, graph, delegate.tosa, delegate.vgf)
         for delegate, graph in zip(artifact.delegates, prepared.graphs, strict=True)
     ]
     counts = collections.Counter((node.operator, node.reason) for node in artifact.leftovers)

@@ -12,6 +12,7 @@ from vgf_conformance.comparison.digests import digests
 from vgf_conformance.formats.delegate import Delegate
 from vgf_conformance.packs.manifest import PackedCase
 from vgf_conformance.packs.pack import LoadedCall, Pack
+from vgf_conformance.results.facts import delegate_facts
 from vgf_conformance.results.record import DelegateFacts, Record
 from vgf_conformance.targets.base import Outputs, Target, TargetFailure
 from vgf_conformance.targets.isolation import Isolation
@@ -144,12 +145,5 @@ def _record(case: PackedCase, target: Target) -> Record:
 
 
 def _facts(call: LoadedCall) -> DelegateFacts:
-    delegate, graph = call.delegate, call.graph
-    return DelegateFacts(
-        delegate.name,
-        delegate.nodes,
-        graph.operator_counts(),
-        len(delegate.tosa),
-        len(delegate.vgf),
-        graph.operator_dtypes(),
-    )
+    delegate = call.delegate
+    return delegate_facts(delegate.name, delegate.nodes, call.graph, delegate.tosa, delegate.vgf)

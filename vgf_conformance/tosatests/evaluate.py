@@ -20,7 +20,8 @@ from vgf_conformance.formats.delegate import Delegate, Port
 from vgf_conformance.formats.tosa import TosaGraph, TosaTensor, read_graph, storage
 from vgf_conformance.formats.vgf import read_vgf
 from vgf_conformance.lowering.cache import Cache
-from vgf_conformance.results.record import Comparison, DelegateFacts, Record
+from vgf_conformance.results.facts import delegate_facts
+from vgf_conformance.results.record import Comparison, Record
 from vgf_conformance.targets import toolkit
 from vgf_conformance.targets.base import OnTargets, Outputs, Target, TargetFailure
 from vgf_conformance.targets.precise import Exact, PreciseFailure
@@ -328,9 +329,7 @@ def _stored(data: Array, tensor: TosaTensor) -> Array:
 def _describe(record: Record, prepared: Prepared, vgf: bytes) -> None:
     tosa = prepared.generated.tosa
     graph = prepared.graph
-    record.delegates = [
-        DelegateFacts(_GRAPH, 0, graph.operator_counts(), len(tosa), len(vgf), graph.operator_dtypes())
-    ]
+    record.delegates = [delegate_facts(_GRAPH, 0, graph, tosa, vgf)]
 
 
 def _blame(record: Record, fault: Fault) -> None:
