@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 import torch
 
+from tests.results import records
 from tests.subjects import subject
 from vgf_conformance.evaluation.accuracy import accuracy, budget_faults
 from vgf_conformance.results.record import Accuracy, Comparison, Metrics, Record, Score, TaskResult
@@ -30,19 +31,7 @@ def compared(pair: str, *sqnr: float | None) -> list[Comparison]:
 
 
 def record(*comparisons: Comparison, target: str = "emulation", task: TaskResult | None = None) -> Record:
-    return Record(
-        id="model",
-        case="model",
-        sample="image",
-        kind="model",
-        suite="",
-        profile="INT",
-        scheme="a8w8-pc",
-        target=target,
-        verdict=Verdict.PASS,
-        comparisons=list(comparisons),
-        task=task,
-    )
+    return records.record(sample="image", target=target, comparisons=list(comparisons), task=task)
 
 
 def scored(drop: float, *, target: float) -> TaskResult:

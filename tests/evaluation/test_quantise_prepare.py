@@ -13,6 +13,7 @@ from executorch.backends.arm._passes import DecomposeSoftmaxPass
 from torch import nn
 from torch.fx import GraphModule
 
+from tests.evaluation.shared import Thrice, Tied
 from tests.subjects import INT, Function, randn, subject
 from vgf_conformance.comparison.rewriting import judge_rewritten
 from vgf_conformance.evaluation.eager import repeated_eager
@@ -111,25 +112,6 @@ def test_cosine_similarity_along_another_axis_fails_with_its_shape() -> None:
     assert found.fault.cause == "DecomposeCosineSimilarityPass"
     assert found.fault.tensor == "cosine_similarity"
     assert found.fault.message == "output 0 has the shape [2, 5], should be [2, 4]"
-
-
-class Tied(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.one, self.two = nn.Linear(4, 4), nn.Linear(4, 4)
-        self.two.weight = self.one.weight
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.two(torch.relu(self.one(x)))
-
-
-class Thrice(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(4, 4)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(torch.relu(self.layer(torch.relu(self.layer(x)))))
 
 
 def _in_place_on_a_shared_value(x: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,7 @@ from torchao.quantization.pt2e import PerChannelMinMaxObserver
 from torchao.quantization.pt2e.observer import UniformQuantizationObserverBase
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from tests.evaluation.shared import Thrice, Tied
 from tests.subjects import INT, randn, subject
 from vgf_conformance.evaluation.eager import leaves, repeated_eager, tensors
 from vgf_conformance.evaluation.evaluate import Evaluator
@@ -54,27 +55,6 @@ def judged(module: nn.Module | Callable[..., Any], *inputs: torch.Tensor) -> Jud
     outputs = tensors(program.walk(leaves(one.inputs)))
     eager = repeated_eager(one.module, one.inputs)
     return judge_quantise(one, request, made.steps, eager, Undefined(), Quantised(program, outputs))
-
-
-class Tied(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.one, self.two = nn.Linear(4, 4), nn.Linear(4, 4)
-        self.two.weight = self.one.weight
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.two(torch.relu(self.one(x)))
-
-
-class Thrice(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.layer = nn.Linear(4, 4)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(torch.relu(self.layer(torch.relu(self.layer(x)))))
 
 
 class Window(nn.Module):

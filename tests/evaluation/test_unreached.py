@@ -6,27 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.results import records
 from vgf_conformance.evaluation.unreached import backend_passes, load_reasons, main, reached_passes, report
 from vgf_conformance.results.record import Record
 from vgf_conformance.results.store import ResultsWriter
-from vgf_conformance.vocabulary import UserError, Verdict
+from vgf_conformance.vocabulary import UserError
 
 ROOT = Path(__file__).parents[2]
 
 
 def record(*passes: str) -> Record:
-    return Record(
-        id="suites/a.py::a[b-FP-none-reference]",
-        case="a",
-        sample="b",
-        kind="operator",
-        suite="a.py",
-        profile="FP",
-        scheme="none",
-        target="reference",
-        verdict=Verdict.PASS,
-        passes=list(passes),
-    )
+    return records.record(passes=list(passes))
 
 
 def test_every_pass_is_reached_or_has_a_reason(capsys: pytest.CaptureFixture[str]) -> None:

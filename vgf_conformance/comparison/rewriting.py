@@ -42,6 +42,13 @@ def judge_rewritten(
     else:
         right = _right(actual.astype(np.float64), exact.astype(np.float64), native, dtype, slack)
         rule = f"{_CONSTANTS_ULP} ULP of the largest element, sqnr >= {signal_budget(dtype):.4g} dB"
+    return judged_elements(pair, number, rule, actual, exact, right, dtype)
+
+
+def judged_elements(
+    pair: str, number: int, rule: str, actual: Array, exact: Array, right: NDArray[np.bool_], dtype: str
+) -> Comparison:
+    """The comparison of output ``number``, whose elements are ``right`` or not, at the stage ``quantise``."""
     metrics = measure(actual, exact, dtype)
     metrics.wrong = int(np.count_nonzero(~right))
     return Comparison(

@@ -1,8 +1,8 @@
 """How useful the outputs of a program are beside eager's: a word next to the verdict.
 
-A verdict says whose fault a difference is. That nobody is at fault does not make a model good: eight bits
-may be too few for it. So each record of a program that ran has its SQNR against eager and a word for it;
-where the model has a task, the word is the worse of the two.
+A verdict says which stage caused a difference. A model in which every stage is right need not be good:
+eight bits may be too few for it. So each record of a program that ran has its SQNR against eager and a word
+for it; where the model has a task, the word is the worse of the two.
 """
 
 from __future__ import annotations

@@ -14,6 +14,9 @@ from vgf_conformance.cases.elements import type_name, unreadable
 from vgf_conformance.lowering.tensors import to_numpy
 from vgf_conformance.terminal import one_line
 
+#: What running a program in fp64 raises where it pins a dtype inside.
+NO_FP64 = (RuntimeError, TypeError, NotImplementedError, ValueError)
+
 
 class EagerFailure(Exception):
     """The model itself raises on these inputs: nothing to compare with."""
@@ -112,7 +115,7 @@ def run_eager_fp64(
                 wide(*_widened(earlier))
             outputs = leaves(wide(*_widened(inputs)))
             return [*outputs, *(wide.get_buffer(name) for name in buffers)]
-    except (RuntimeError, TypeError, NotImplementedError, ValueError):
+    except NO_FP64:
         # A module that pins a dtype inside has no fp64 form; eager in its own dtype stands in.
         return None
     finally:
@@ -161,6 +164,11 @@ def _mapped(values: Any, function: Any) -> Any:
     return torch.utils._pytree.tree_map(
         lambda leaf: function(leaf) if isinstance(leaf, torch.Tensor) else leaf, values
     )
+
+
+def is_floating(value: Any) -> bool:
+    """Whether ``value`` is a tensor of floating-point numbers."""
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def tensors(values: Sequence[Any]) -> list[torch.Tensor]:

@@ -19,7 +19,14 @@ from vgf_conformance.attribution.noisy import (
 from vgf_conformance.comparison.lowering import MANY_OPERATORS, Expected, judge_output, outputs_count
 from vgf_conformance.comparison.propagation import LAYOUT, NotCovered, propagate
 from vgf_conformance.evaluation.direct import is_direct, output_errors
-from vgf_conformance.evaluation.eager import leaves, one_thread, repeated_eager, run_eager_fp64, tensors
+from vgf_conformance.evaluation.eager import (
+    is_floating,
+    leaves,
+    one_thread,
+    repeated_eager,
+    run_eager_fp64,
+    tensors,
+)
 from vgf_conformance.evaluation.exported import check_export
 from vgf_conformance.evaluation.quantisation.stage import (
     Judgement,
@@ -305,18 +312,14 @@ def _allowed_errors(prepared: Prepared, has_precise: bool) -> list[np.ndarray[An
         # The bounds count on buffers that are exact.
         return [None] * len(prepared.eager)
     errors = _propagated_errors(prepared)
-    if not any(_is_floating(value) for value in prepared.inputs):
+    if not any(is_floating(value) for value in prepared.inputs):
         # What eager computes from integers in integers is exact, however it was lowered.
         errors = [
-            error if _is_floating(output) else None
+            error if is_floating(output) else None
             for error, output in zip(errors, prepared.eager, strict=True)
         ]
     # Without an fp64 form eager's own rounding, of the same size as the graph's, counts too.
     return errors if has_precise else [None if error is None else 2.0 * error for error in errors]
-
-
-def _is_floating(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype.is_floating_point
 
 
 def _propagated_errors(prepared: Prepared) -> list[np.ndarray[Any, Any] | None]:

@@ -46,6 +46,16 @@ def quantised_errors(
     steps, None where there is none.
     """
     own = 1.0 if _requantises(program) else 0.0
+    walk = walking(program, calls, buffers)
+    right = walk(None)
+    return [
+        np.maximum(error + float_error(output), 0.0 if scale is None else own * scale)
+        for error, output, scale in zip(tie_errors(walk, right, TIE_SHARE), right, scales, strict=True)
+    ]
+
+
+def walking(program: Program, calls: Sequence[Sequence[Any]], buffers: Sequence[str] = ()) -> Walk:
+    """Runs ``program`` on ``calls`` in turn: the outputs of the last, then ``buffers`` as it left them."""
 
     def walk(after: AfterStep | None) -> Sequence[torch.Tensor]:
         state: State = {}
@@ -53,11 +63,7 @@ def quantised_errors(
             outputs = program.walk(inputs, after=after, state=state)
         return [*tensors(outputs), *(state[name] for name in buffers)]
 
-    right = walk(None)
-    return [
-        np.maximum(error + float_error(output), 0.0 if scale is None else own * scale)
-        for error, output, scale in zip(tie_errors(walk, right, TIE_SHARE), right, scales, strict=True)
-    ]
+    return walk
 
 
 def _requantises(program: Program) -> bool:

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from vgf_conformance.comparison.lowering import describe_wrong, outputs_count
-from vgf_conformance.comparison.metrics import measure
-from vgf_conformance.evaluation.eager import tensors
+from vgf_conformance.comparison.lowering import outputs_count
+from vgf_conformance.comparison.rewriting import judged_elements
 from vgf_conformance.evaluation.quantisation.precise import run_in_fp64
-from vgf_conformance.evaluation.ties import FLOAT_SHARE, TIE_SHARE, Walk, tie_errors
+from vgf_conformance.evaluation.ties import FLOAT_SHARE, TIE_SHARE, tie_errors, walking
 from vgf_conformance.evaluation.undefined import Undefined
-from vgf_conformance.lowering.program import OBSERVED, AfterStep, Program, State, Step
+from vgf_conformance.lowering.program import OBSERVED, Program, Step
 from vgf_conformance.lowering.scheme import Parameters
 from vgf_conformance.lowering.steps import Steps
 from vgf_conformance.lowering.tensors import to_numpy
@@ -38,9 +37,8 @@ def judge_converted(
     undefined: Undefined,
 ) -> list[Comparison]:
     """Judge the ``outputs`` of the ``quantised`` program; nothing where the other one cannot run in fp64."""
-    try:
-        exact = run_in_fp64(steps.prepared, calls, after=_quantising(steps.parameters))
-    except (RuntimeError, TypeError, NotImplementedError, ValueError):
+    exact = run_in_fp64(steps.prepared, calls, after=_quantising(steps.parameters))
+    if exact is None:
         return []
     if wrong := outputs_count(PAIR, Stage.QUANTISE, outputs, exact):
         return [wrong]
@@ -51,23 +49,13 @@ def judge_converted(
     rounding = [_rounding(right) for _, right in pairs]
     near = [_near(*pair, error) for pair, error in zip(pairs, rounding, strict=True)]
     if not all(right.all() for right in near):
-        ties = tie_errors(_walking(quantised, calls), outputs, TIE_SHARE)
+        ties = tie_errors(walking(quantised, calls), outputs, TIE_SHARE)
         errors = [one + other for one, other in zip(rounding, ties, strict=True)]
         near = [_near(*pair, error) for pair, error in zip(pairs, errors, strict=True)]
     return [
-        _comparison(number, *pair, right)
-        for number, (pair, right) in enumerate(zip(pairs, near, strict=True))
+        judged_elements(PAIR, number, RULE, actual, expected, right, str(actual.dtype))
+        for number, ((actual, expected), right) in enumerate(zip(pairs, near, strict=True))
     ]
-
-
-def _walking(program: Program, calls: Sequence[Sequence[Any]]) -> Walk:
-    def walk(after: AfterStep | None) -> Sequence[torch.Tensor]:
-        state: State = {}
-        for inputs in calls[:-1]:
-            program.walk(inputs, after=after, state=state)
-        return tensors(program.walk(calls[-1], after=after, state=state))
-
-    return walk
 
 
 def _quantising(parameters: dict[str, Parameters]) -> Any:
@@ -92,17 +80,3 @@ def _near(actual: Any, exact: Any, error: Any) -> Any:
     one, other = actual.astype(np.float64), exact.astype(np.float64)
     with np.errstate(invalid="ignore"):
         return (one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= error)
-
-
-def _comparison(number: int, actual: Any, exact: Any, right: Any) -> Comparison:
-    metrics = measure(actual, exact, str(actual.dtype))
-    metrics.wrong = int(np.count_nonzero(~right))
-    return Comparison(
-        pair=PAIR,
-        stage=Stage.QUANTISE,
-        output=number,
-        passed=bool(right.all()),
-        rule=RULE,
-        metrics=metrics,
-        message="" if right.all() else describe_wrong(f"output {number}", actual, exact, right),
-    )

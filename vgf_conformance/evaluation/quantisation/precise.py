@@ -8,20 +8,22 @@ from typing import Any
 
 import torch
 
-from vgf_conformance.evaluation.eager import tensors
+from vgf_conformance.evaluation.eager import NO_FP64, tensors
 from vgf_conformance.lowering.program import AfterStep, Program
 
 
 def run_in_fp64(
     program: Program, calls: Sequence[Sequence[Any]], after: AfterStep | None = None
-) -> list[torch.Tensor]:
-    """The outputs of the last of ``calls``, computed in fp64; ``after`` as Program.walk takes it.
+) -> list[torch.Tensor] | None:
+    """The outputs of the last of ``calls``, computed in fp64; None where an operator has no form in it.
 
-    A prepared program keeps its state in constants, so that each call leaves it to the next. Raises whatever
-    an operator raises that has no form in fp64, and EagerFailure for an output that is neither tensor nor
-    number.
+    ``after`` is as Program.walk takes it. A prepared program keeps its state in constants, so that each call
+    leaves it to the next. Raises EagerFailure for an output that is neither tensor nor number.
     """
-    return tensors(walk_in_sequence(in_fp64(program), in_fp64(list(calls)), after))
+    try:
+        return tensors(walk_in_sequence(in_fp64(program), in_fp64(list(calls)), after))
+    except NO_FP64:
+        return None
 
 
 def walk_in_sequence(program: Program, calls: Sequence[Sequence[Any]], after: AfterStep | None = None) -> Any:

@@ -11,7 +11,7 @@ import torch
 
 from vgf_conformance.comparison.lowering import outputs_count
 from vgf_conformance.comparison.rewriting import judge_rewritten
-from vgf_conformance.evaluation.eager import leaves, run_eager_fp64, tensors
+from vgf_conformance.evaluation.eager import is_floating, leaves, run_eager_fp64, tensors
 from vgf_conformance.evaluation.quantisation.precise import run_in_fp64, walk_in_sequence
 from vgf_conformance.evaluation.subject import Subject
 from vgf_conformance.evaluation.undefined import Undefined
@@ -21,7 +21,6 @@ from vgf_conformance.results.record import Comparison
 from vgf_conformance.vocabulary import Stage
 
 PAIR = "prepared/eager"
-
 
 #: What rounding in fp64 may leave of a result that is 0, as a share of the largest input: 256 ULP.
 _FP64_SHARE = 2.0**-44
@@ -51,22 +50,16 @@ class Identity:
 
     def _run(self, program: Program) -> tuple[list[torch.Tensor], Sequence[torch.Tensor]]:
         """The outputs and what they should be; in the program's own dtypes where it has no form in fp64."""
-        if self._precise is not None:
-            try:
-                return run_in_fp64(program, self.calls), self._precise
-            except (RuntimeError, TypeError, NotImplementedError, ValueError):
-                pass
+        outputs = None if self._precise is None else run_in_fp64(program, self.calls)
+        if outputs is not None and self._precise is not None:
+            return outputs, self._precise
         own = replace(program, constants=copy.deepcopy(program.constants))
         return tensors(walk_in_sequence(own, copy.deepcopy(self.calls))), self._eager
 
 
 def _largest(calls: Sequence[Sequence[Any]]) -> float:
     """The largest finite magnitude among floating-point inputs; 0 without one."""
-    values = [value.double().abs() for inputs in calls for value in inputs if _is_floating(value)]
+    values = [value.double().abs() for inputs in calls for value in inputs if is_floating(value)]
     return max(
         (float(value[value.isfinite()].max()) for value in values if value.isfinite().any()), default=0.0
     )
-
-
-def _is_floating(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
