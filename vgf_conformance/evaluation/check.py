@@ -37,12 +37,16 @@ class Selection:
     def options(self, target: str) -> list[str]:
         """The options that choose the same on ``target`` again, whatever the profile and the scheme."""
         return [
-            *("--target", target),
-            *self.driver.options(target),
-            *(self.runtime.options if target == PROGRAM_TARGET else []),
+            *target_options(target, self.driver, self.runtime),
             *(["--min-sqnr", f"{self.min_sqnr:g}"] if self.min_sqnr is not None else []),
             *(["--seed", str(self.seed)] if self.seed else []),
         ]
+
+
+def target_options(target: str, driver: DriverChoice, runtime: RuntimeChoice) -> list[str]:
+    """The options that open ``target`` again as it was opened."""
+    with_runtime = runtime.options if target == PROGRAM_TARGET else []
+    return ["--target", target, *driver.options(target), *with_runtime]
 
 
 def check_files(

@@ -14,6 +14,7 @@ from typing import Any
 
 from vgf_conformance.cases.userfile import UserModel, load_user_model
 from vgf_conformance.evaluation.attribute import Attribution, Attributor
+from vgf_conformance.evaluation.check import target_options
 from vgf_conformance.evaluation.eager import leaves
 from vgf_conformance.evaluation.evaluate import Evaluator
 from vgf_conformance.evaluation.forkserver import Send
@@ -40,7 +41,7 @@ from vgf_conformance.results.record import Record
 from vgf_conformance.targets.base import Target
 from vgf_conformance.targets.runtime_choice import RuntimeChoice
 from vgf_conformance.targets.vulkan import DriverChoice
-from vgf_conformance.vocabulary import PROGRAM_TARGET, Finding, Profile, Stage, UserError, Verdict
+from vgf_conformance.vocabulary import Finding, Profile, Stage, UserError, Verdict
 
 Say = Callable[[str], None]
 
@@ -105,11 +106,6 @@ class Reduction:
         return "\n".join([*lines, f"  again: {shlex.join([*command, *self.again])}"])
 
 
-def _again(options: Options, target: str) -> list[str]:
-    runtime = options.runtime.options if target == PROGRAM_TARGET else []
-    return ["--target", target, *options.driver.options(target), *runtime]
-
-
 def reduce_file(
     send: Send, file: str, targets: Mapping[str, Target], options: tuple[Any, ...], output: Path
 ) -> bool:
@@ -167,7 +163,7 @@ class Reducer:
         files = self._written(trial.best, failure, output)
         return Reduction(
             failure=failure,
-            again=tuple(_again(options, failure.configuration.target)),
+            again=tuple(target_options(failure.configuration.target, options.driver, options.runtime)),
             files=tuple(files),
             operators=tuple(unit.operator for unit in trial.best.units),
             before=len(trial.best.trace.units),

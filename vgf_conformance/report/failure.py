@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
+from vgf_conformance.report.tally import outcome
 from vgf_conformance.results.record import Comparison, FirstWrong, QuantiseFault, Record, TaskResult
 
 
@@ -43,10 +44,8 @@ def bisection_text(record: Record) -> str:
     """What ``bisect`` says of a failing record: its stage and what is wrong first."""
     if record.first_wrong is not None:
         return first_wrong_text(record.first_wrong)
-    where = f" at {record.stage.value}" if record.stage else ""
-    what = f" ({record.finding.value})" if record.finding else ""
     notes = "".join(f"\n  {note}" for note in record.notes)
-    return f"{record.verdict.value}{where}{what}, and no operator can be named: {record.message}{notes}"
+    return f"{outcome(record)}, and no operator can be named: {record.message}{notes}"
 
 
 def first_wrong_text(found: FirstWrong) -> str:

@@ -124,12 +124,6 @@ def _row(record: Record, pool: _Pool) -> list[int]:
             "message": clipped(record.message, 4000),
             "log": clipped(record.log, 8000),
             "comparisons": [_comparison(item) for item in record.comparisons],
-            "accuracy": record.accuracy
-            and {
-                **dataclasses.asdict(record.accuracy),
-                "sqnr_db": _rounded(record.accuracy.sqnr_db),
-                "grade": record.accuracy.grade.value,
-            },
             "seconds": {stage: _rounded(value) for stage, value in record.seconds.items()},
         }
     )
