@@ -78,6 +78,12 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Targ
         target.close()
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """This module's own: ExecuTorch writes other bytes for the same program in another worker."""
+    return Cache(tmp_path_factory.mktemp("artifact-cache"))
+
+
 @pytest.fixture
 def evaluated(targets: dict[str, Target], cache: Cache) -> Callable[..., Record]:
     def evaluate(
