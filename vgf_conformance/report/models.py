@@ -12,7 +12,6 @@ from vgf_conformance.results.record import Accuracy, Record, Score, TaskResult
 _LOWERING = ("export", "quantise", "lower")
 _TIMED = (*_LOWERING, "run", "task")
 
-
 #: Targets that a table shows: there are four, and results may name others.
 MOST_TARGETS = 20
 
@@ -22,7 +21,8 @@ def models_section(records: Iterable[Record]) -> str:
     models = sorted((record for record in records if record.kind == "model"), key=lambda item: item.id)
     if not models:
         return ""
-    targets = list(dict.fromkeys(column.target for column in columns(models)))[:MOST_TARGETS]
+    every = list(dict.fromkeys(column.target for column in columns(models)))
+    targets = every[:MOST_TARGETS]
     lowered = grouped(
         models, lambda item: (item.suite_file, item.case, item.sample, item.profile, item.scheme)
     )
@@ -42,9 +42,13 @@ def models_section(records: Iterable[Record]) -> str:
         ),
         ("### Sources", ["model", "source", "licence", "weights"], sources),
     ]
-    return "\n\n".join(
+    sections = [
         f"{title}\n\n{markdown.table(rows, headers)}".strip() for title, headers, rows in tables if rows
-    )
+    ]
+    if len(every) > len(targets):
+        left_out = len(every) - len(targets)
+        sections.insert(0, f"{left_out} targets more are left out; report.html has all records.")
+    return "\n\n".join(sections)
 
 
 def score_text(score: Score | None) -> str:
