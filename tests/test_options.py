@@ -65,7 +65,7 @@ def test_a_seed_that_pytorch_does_not_take(
     assert len(said) < 300
 
 
-@pytest.mark.parametrize("option", ["--timeout", "--budget"])
+@pytest.mark.parametrize("option", ["--time-limit", "--budget"])
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "0", "-1", "1e300", "1000001", "soon", CONTROLS])
 def test_a_time_without_an_end(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = usage_error(capsys, "reduce", "model.py", f"{option}={value}")

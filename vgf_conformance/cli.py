@@ -14,18 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vgf_conformance import __version__, files
+from vgf_conformance import __version__, files, options
 from vgf_conformance.launch import leave_working_directory
-from vgf_conformance.options import Parser, decibels, seconds, seed, some_path, some_text
+from vgf_conformance.options import Parser, decibels, declare, seconds, some_path, some_text
 from vgf_conformance.quiet import quiet
 from vgf_conformance.targets.runtime_choice import INSTALLED, RuntimeChoice
-from vgf_conformance.targets.vulkan import LAYER_CHOICES, DriverChoice
+from vgf_conformance.targets.vulkan import DriverChoice
 from vgf_conformance.terminal import complain, say, warn
 from vgf_conformance.vocabulary import (
     DEFAULT_TARGETS,
     SCHEMES,
     TARGETS,
-    TIERS,
+    TIME_LIMIT,
     VGF_TARGETS,
     Finding,
     Profile,
@@ -47,8 +47,9 @@ EXIT_PASS, EXIT_FAIL, EXIT_BAD_INPUT = 0, 1, 2
 #: As shells give for SIGINT.
 EXIT_INTERRUPTED = 130
 
-#: Seconds for one delegate call.
-_TIME_LIMIT = 120.0
+#: Options that belong together.
+_DRIVER = (options.DRIVER, options.LAYERS, options.EXPECT_DRIVER)
+_RUNTIME = (options.RUNTIME_LIBRARY, options.EXECUTOR_RUNNER)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -126,8 +127,7 @@ def _add_capabilities(commands: _Commands) -> None:
         description="Reports versions, ids, extensions, features, limits, tensor formats, queues and claimed "
         "operations of the device that a run on the target vulkan would use, as seen through its layers.",
     )
-    _add_driver(capabilities)
-    _add_layers(capabilities)
+    declare(capabilities.add_argument, *_DRIVER)
     capabilities.add_argument("--json", action="store_true", help="print one JSON document instead of text")
     capabilities.set_defaults(command=_capabilities)
 
@@ -142,32 +142,18 @@ def _add_check(commands: _Commands) -> None:
         "scheme, calibration(), samples(), dynamic_shapes(), configure_quantizer(quantizer), budget, task().",
     )
     check.add_argument("files", nargs="+", type=some_text, metavar="FILE.py")
-    check.add_argument(
-        "--profile",
-        action="append",
-        default=[],
-        help="TOSA profile: FP, INT, FP+INT, with extensions or whole "
-        "(repeatable; default: the file's, or all three)",
+    declare(
+        check.add_argument,
+        options.profiles("the file's, or all three"),
+        options.schemes("the file's, or a8w8-pc for INT profiles"),
+        options.TARGET,
+        *_DRIVER,
+        options.VALIDATION,
+        *_RUNTIME,
+        options.SEED,
+        options.TIME_LIMIT_OPTION,
+        options.NO_CACHE,
     )
-    check.add_argument(
-        "--scheme",
-        action="append",
-        default=[],
-        help=f"quantisation scheme: {', '.join(SCHEMES)} "
-        "(repeatable; default: the file's, or a8w8-pc for INT profiles)",
-    )
-    check.add_argument(
-        "--target",
-        action="append",
-        default=[],
-        help=f"where to run: {', '.join(TARGETS)} (repeatable; default: {' and '.join(DEFAULT_TARGETS)})",
-    )
-    _add_driver_and_seed(check)
-    _add_layers(check)
-    _add_validation(check)
-    _add_runtime(check)
-    _add_timeout(check)
-    _add_no_cache(check)
     check.add_argument(
         "--min-sqnr",
         type=decibels,
@@ -177,52 +163,6 @@ def _add_check(commands: _Commands) -> None:
     )
     check.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     check.set_defaults(command=_check)
-
-
-def _add_driver(command: Parser) -> None:
-    command.add_argument(
-        "--driver", type=some_text, help="Vulkan driver: a name or an ICD manifest (default: lavapipe)"
-    )
-
-
-def _add_layers(command: Parser) -> None:
-    command.add_argument(
-        "--layers",
-        choices=LAYER_CHOICES,
-        default="auto",
-        help="emulation layers of the targets vulkan and runtime: those whose extension the driver lacks "
-        "(auto), all or none (default: auto)",
-    )
-    command.add_argument(
-        "--expect-driver",
-        metavar="TEXT",
-        type=some_text,
-        help="end with exit status 2 unless the device's or driver's name contains this",
-    )
-
-
-def _add_validation(command: Parser) -> None:
-    command.add_argument(
-        "--validation",
-        action="store_true",
-        help="run with the Vulkan validation layer next to the driver; its errors are notes of the cases",
-    )
-
-
-def _add_runtime(command: Parser) -> None:
-    command.add_argument(
-        "--runtime-library",
-        metavar="FILE",
-        type=some_text,
-        help="of the target runtime: a library that registers the VGF backend, loaded before the installed "
-        "executorch's runtime (default: VGF_CONFORMANCE_RUNTIME_LIBRARY)",
-    )
-    command.add_argument(
-        "--executor-runner",
-        metavar="FILE",
-        type=some_text,
-        help="of the target runtime: execute programs with this stand-alone executor_runner instead",
-    )
 
 
 def _runtime_choice(parsed: argparse.Namespace, targets: Sequence[str]) -> RuntimeChoice:
@@ -236,34 +176,12 @@ def _add_pack_target(command: Parser) -> None:
         default="emulation",
         help="emulation layers in any case, or the driver's own extensions (default: emulation)",
     )
-    _add_driver(command)
-    _add_layers(command)
+    declare(command.add_argument, *_DRIVER)
 
 
 def _driver_choice(parsed: argparse.Namespace) -> DriverChoice:
     return DriverChoice(
         parsed.driver, parsed.layers, parsed.expect_driver or "", getattr(parsed, "validation", False)
-    )
-
-
-def _add_driver_and_seed(command: Parser) -> None:
-    _add_driver(command)
-    command.add_argument(
-        "--seed", type=seed, default=0, help="seed behind the file's random numbers (default: 0)"
-    )
-
-
-def _add_timeout(command: Parser) -> None:
-    command.add_argument(
-        "--timeout", type=seconds, default=_TIME_LIMIT, help="seconds for one delegate call (default: 120)"
-    )
-
-
-def _add_no_cache(command: Parser) -> None:
-    command.add_argument(
-        "--no-cache",
-        action="store_true",
-        help="lower everything anew; nothing is taken from the cache or kept",
     )
 
 
@@ -284,7 +202,7 @@ def _add_bisect(commands: _Commands) -> None:
         type=some_text,
         help=f"quantisation scheme: {', '.join(SCHEMES)} (default: the file's for the profile)",
     )
-    _add_driver_and_seed(bisect)
+    declare(bisect.add_argument, options.DRIVER, options.SEED)
     bisect.add_argument(
         "-o",
         "--output",
@@ -293,7 +211,7 @@ def _add_bisect(commands: _Commands) -> None:
         default=Path("bisect"),
         help="where the folder that shows the operator goes (default: bisect)",
     )
-    _add_no_cache(bisect)
+    declare(bisect.add_argument, options.NO_CACHE)
     bisect.set_defaults(command=_bisect)
 
 
@@ -320,9 +238,7 @@ def _add_reduce(commands: _Commands) -> None:
     reduce.add_argument(
         "--target", type=some_text, help=f"where to run: {', '.join(TARGETS)} (default: the first that fails)"
     )
-    _add_driver_and_seed(reduce)
-    _add_runtime(reduce)
-    _add_timeout(reduce)
+    declare(reduce.add_argument, options.DRIVER, options.SEED, *_RUNTIME, options.TIME_LIMIT_OPTION)
     reduce.add_argument(
         "--budget",
         type=seconds,
@@ -336,7 +252,7 @@ def _add_reduce(commands: _Commands) -> None:
         type=some_path,
         help="the file to write (default: FILE_reduced.py in the working directory)",
     )
-    _add_no_cache(reduce)
+    declare(reduce.add_argument, options.NO_CACHE)
     reduce.set_defaults(command=_reduce)
 
 
@@ -402,8 +318,7 @@ def _add_pack(commands: _Commands) -> None:
         "suites", nargs="+", metavar="SUITE", type=some_path, help="a suite file, or a folder of them"
     )
     build.add_argument("-o", "--output", metavar="FILE.zip", type=some_path, required=True)
-    build.add_argument("--tier", choices=TIERS, default="smoke", help="how much to pack (default: smoke)")
-    _add_no_cache(build)
+    declare(build.add_argument, options.TIER, options.NO_CACHE)
     build.set_defaults(command=_pack_build)
     run = actions.add_parser(
         "run",
@@ -413,7 +328,7 @@ def _add_pack(commands: _Commands) -> None:
     )
     run.add_argument("file", metavar="FILE.zip", type=some_path)
     _add_pack_target(run)
-    _add_validation(run)
+    declare(run.add_argument, options.VALIDATION, options.SHARD, options.RESUME)
     run.add_argument(
         "-o",
         "--output",
@@ -428,14 +343,6 @@ def _add_pack(commands: _Commands) -> None:
         metavar="WORDS",
         default="",
         help="only cases whose ids contain all of these words",
-    )
-    run.add_argument(
-        "--shard", metavar="I/N", type=some_text, help="only this part of the cases, as 1/4: see merge"
-    )
-    run.add_argument(
-        "--resume",
-        action="store_true",
-        help="keep the records that RESULTS holds and run only what is missing",
     )
     run.set_defaults(command=_pack_run)
     verify = actions.add_parser(
@@ -472,9 +379,8 @@ def _add_qualify(commands: _Commands) -> None:
     qualify.add_argument(
         "--product", metavar="TEXT", type=some_text, required=True, help="what is qualified, in one line"
     )
-    qualify.add_argument(
-        "--shard", metavar="I/N", type=some_text, default="1/1", help="only this part: one folder takes all"
-    )
+    shard = options.SHARD.but(default="1/1", help="only this part, as 1/4: one folder takes all")
+    declare(qualify.add_argument, shard)
     qualify.add_argument(
         "-o", "--output", metavar="DIR", type=some_path, required=True, help="the submission"
     )
@@ -531,7 +437,7 @@ def _check(parsed: argparse.Namespace) -> int:
 
     choice = _driver_choice(parsed)
     selection = Selection(profiles, schemes, targets, parsed.seed, choice, runtime, parsed.min_sqnr)
-    with _models(targets, choice, parsed.timeout, runtime) as (server, opened):
+    with _models(targets, choice, parsed.time_limit, runtime) as (server, opened):
         found = check_files(parsed.files, selection, opened, server)
         records = print_json(found) if parsed.json else print_tables(found)
     return _status(records)
@@ -564,7 +470,7 @@ def _reduce(parsed: argparse.Namespace) -> int:
     choice = DriverChoice(parsed.driver)
     options = (profiles, schemes, targets, parsed.seed, parsed.budget, choice, runtime)
     answer, code = f"{parsed.file}: nothing fails, so there is nothing to reduce", EXIT_PASS
-    with _models(targets, choice, parsed.timeout, runtime) as (server, opened):
+    with _models(targets, choice, parsed.time_limit, runtime) as (server, opened):
         work = "vgf_conformance.reduction.reduce:reduce_file"
         for word, text in server.run(work, parsed.file, opened, options, output):
             if word == "progress":
@@ -579,7 +485,7 @@ def _reduce(parsed: argparse.Namespace) -> int:
 def _models(
     targets: Sequence[str],
     choice: DriverChoice,
-    time_limit: float = _TIME_LIMIT,
+    time_limit: float = TIME_LIMIT,
     runtime: RuntimeChoice = INSTALLED,
 ) -> Iterator[tuple[ModelServer, Mapping[str, Target]]]:
     """What evaluates model files, with the targets to do it on; raises UserError where these are missing."""

@@ -88,6 +88,12 @@ VULKAN_TARGETS = (*VGF_TARGETS, PROGRAM_TARGET)
 #: Where a run goes that names no target.
 DEFAULT_TARGETS = ("reference", "emulation")
 
+#: Which emulation layers the target ``vulkan`` uses: none, all, or those whose extension the driver lacks.
+LAYER_CHOICES = ("none", "emulation", "auto")
+
+#: Seconds that one delegate call may take, building included, where no other limit is asked for.
+TIME_LIMIT = 120.0
+
 #: When a case runs; ``all`` is both.
 TIERS = ("smoke", "nightly", "all")
 

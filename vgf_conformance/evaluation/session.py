@@ -8,9 +8,9 @@ from pathlib import Path
 from vgf_conformance.evaluation.evaluate import Evaluator
 from vgf_conformance.lowering.cache import Cache, default_folder
 from vgf_conformance.targets.opening import open_targets
-from vgf_conformance.targets.process import TIME_LIMIT
 from vgf_conformance.targets.runtime_choice import INSTALLED, RuntimeChoice
 from vgf_conformance.targets.vulkan import DriverChoice
+from vgf_conformance.vocabulary import TIME_LIMIT
 
 
 def open_evaluator(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from vgf_conformance.targets.base import Target
 from vgf_conformance.targets.capabilities import Platform, platforms
-from vgf_conformance.targets.process import TIME_LIMIT, reference_target, vulkan_target
+from vgf_conformance.targets.process import reference_target, vulkan_target
 from vgf_conformance.targets.runtime import open_runtime_target
 from vgf_conformance.targets.runtime_choice import INSTALLED, RuntimeChoice
 from vgf_conformance.targets.vulkan import LAYERS, DriverChoice
-from vgf_conformance.vocabulary import PROGRAM_TARGET
+from vgf_conformance.vocabulary import PROGRAM_TARGET, TIME_LIMIT
 
 
 def open_targets(

@@ -24,10 +24,8 @@ from vgf_conformance.targets.capabilities import Platform
 from vgf_conformance.targets.capable import CapableTarget
 from vgf_conformance.targets.programs import said
 from vgf_conformance.targets.validation import messages
-from vgf_conformance.vocabulary import Finding, Stage, Verdict
+from vgf_conformance.vocabulary import TIME_LIMIT, Finding, Stage, Verdict
 
-#: Seconds that one delegate call may take, building included.
-TIME_LIMIT = 120.0
 #: Seconds in which a worker must have started: a busy machine is no fault of the delegate's.
 START_LIMIT = 300.0
 #: Seconds that a worker gets to leave by itself.

@@ -83,10 +83,6 @@ class DriverChoice:
         ]
 
 
-#: Which emulation layers the target ``vulkan`` uses: none, all, or those whose extension the driver lacks.
-LAYER_CHOICES = ("none", "emulation", "auto")
-
-
 def find_drivers() -> list[Driver]:
     """Return the drivers that the Vulkan loader would see, in its order and without repeats.
 
