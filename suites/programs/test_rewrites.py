@@ -2,7 +2,9 @@
 
 Covered: a requantisation and its inverse that meet between two operators and are both dropped; a
 scale by channel that is folded into the convolution before it; a resize to a sixteenth, which
-becomes an average; numbers beside a mask; one buffer under two names.
+becomes an average; numbers beside a mask; one buffer under two names; small integers that are
+compared; a tensor that is given back twice; what is decomposed before it is quantised (recurrent
+layers, attention, einsum, norms, similarities, triangles, scatters); pictures without a batch.
 """
 
 from collections.abc import Callable
@@ -12,8 +14,17 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from vgf_conformance.cases.case import FLOATING_ONLY, QUANTISED, Budget, model, sample
-from vgf_conformance.cases.inputs import normal, ramp
+from vgf_conformance.cases.case import (
+    FLOATING,
+    FLOATING_ONLY,
+    QUANTISED,
+    Budget,
+    Case,
+    Declared,
+    model,
+    sample,
+)
+from vgf_conformance.cases.inputs import integers, normal, ramp, uniform, values
 
 BUDGET = Budget(20.0, "int8 in two or three operators: what keeps less has lost a scale")
 
@@ -88,3 +99,96 @@ class UnderTwoNames(nn.Module):
 
 
 one_buffer_under_two_names = model(UnderTwoNames, [sample("normal", normal(3, 4))], budget=BUDGET)
+
+small_integers_compared = model(
+    lambda: Applies(lambda one, other: (one > other, one <= other, one == other)),
+    [
+        sample(
+            "signs",
+            integers(3, 7, low=-5, high=5, dtype=torch.int8),
+            integers(3, 7, low=-5, high=5, dtype=torch.int8),
+        )
+    ],
+    configurations=FLOATING_ONLY,
+)
+
+given_back_twice = model(
+    lambda: Applies(lambda tensor: (lambda made: (made, made.clone()))(torch.abs(tensor))),
+    [sample("normal", normal(3, 4))],
+    budget=BUDGET,
+)
+
+
+def quantised_whole(
+    function: Callable[..., Any], *declared: Declared, configurations: Any = FLOATING
+) -> Case:
+    """What the backend decomposes before quantisation: each step has a scale of its own."""
+    return model(lambda: Applies(function), declared, configurations=configurations, budget=BUDGET)
+
+
+einsum = quantised_whole(
+    lambda one, other: torch.einsum("bij,bjk->bik", one, other),
+    sample("batches", normal(2, 3, 4), normal(2, 4, 5)),
+)
+vector_norm = quantised_whole(
+    lambda tensor: torch.linalg.vector_norm(tensor, dim=-1), sample("rows", uniform(3, 7, low=0.5, high=2.0))
+)
+cosine_similarity = quantised_whole(
+    lambda one, other: F.cosine_similarity(one, other, dim=1),
+    sample("channels", uniform(2, 5, 3, low=0.5, high=2.0), normal(2, 5, 3)),
+)
+attention = quantised_whole(
+    F.scaled_dot_product_attention,
+    sample("two_heads", normal(1, 2, 5, 4), normal(1, 2, 5, 4), normal(1, 2, 5, 4)),
+)
+lower_triangle = quantised_whole(torch.tril, sample("square", normal(5, 5)))
+copied_rows = quantised_whole(
+    lambda tensor, new: torch.index_copy(tensor, 0, torch.tensor([2, 0]), new),
+    sample("out_of_order", normal(4, 5), normal(2, 5)),
+    # In FP indices stay int64, which is left to the CPU.
+    configurations=QUANTISED,
+)
+written_where_positive = quantised_whole(
+    lambda tensor: torch.index_put(tensor, (tensor > 0,), torch.tensor(0.5)), sample("signs", normal(3, 4))
+)
+written_columns = quantised_whole(
+    lambda tensor, new: torch.ops.aten.index_put(tensor, [None, torch.tensor([0, 2])], new),
+    sample("two", normal(3, 4), normal(3, 2)),
+    configurations=QUANTISED,
+)
+picture_without_a_batch = quantised_whole(
+    lambda picture: F.max_pool2d(picture, 2), sample("odd", normal(3, 7, 8))
+)
+largest_of_each_third = quantised_whole(
+    lambda picture: F.adaptive_max_pool2d(picture, (3, 3)),
+    sample("thirds", normal(1, 2, 9, 9)),
+    configurations=FLOATING_ONLY,
+)
+whole_quotients = quantised_whole(
+    lambda tensor: torch.floor_divide(tensor, 2.0),
+    # Whole and a half: no quotient lies where one step of int8 tips it.
+    sample("between_jumps", values([*(2.0 * number + 1.0 for number in range(-8, 8))], 4, 4)),
+)
+
+
+class LastOutput(nn.Module):
+    """The outputs of a recurrent layer, without its state."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, steps: torch.Tensor) -> Any:
+        return self.layer(steps)[0]
+
+
+quantised_gru = model(
+    lambda: LastOutput(nn.GRU(4, 5, batch_first=True)),
+    [sample("three_steps", normal(2, 3, 4))],
+    budget=BUDGET,
+)
+quantised_rnn = model(
+    lambda: LastOutput(nn.RNN(4, 5, batch_first=True)),
+    [sample("three_steps", normal(2, 3, 4))],
+    budget=BUDGET,
+)

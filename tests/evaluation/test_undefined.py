@@ -70,6 +70,11 @@ def through_a_view(x: torch.Tensor) -> list[torch.Tensor]:
         (lambda x: torch.median(x, 1), [ROWS], [None, [1, 0]]),
         (write_rows, [torch.zeros(3, 2), randn(3, 2)], [[[0, 0], [1, 1], [0, 0]]]),
         (
+            lambda x, y: torch.ops.aten.index_put(x, [None, torch.tensor([1, 1])], y),
+            [torch.zeros(2, 3), randn(2, 2)],
+            [[[0, 1, 0]] * 2],
+        ),
+        (
             lambda x, y: x.index_copy(0, torch.tensor([2, 2]), y),
             [torch.zeros(3, 2), randn(2, 2)],
             [[[0] * 2] * 2 + [[1] * 2]],

@@ -284,9 +284,10 @@ def _duplicates(step: Step, args: tuple[Any, ...], result: Any) -> Masks:
     if packet == "index_put":
         if _argument(step, 3, "accumulate", False):
             return {}
+        # Unlike Tensor.index_put, the operators take None for an axis that is written whole.
         indices = list(args[1])
         lost = _differs(torch.ops.aten.index.Tensor(result, indices), args[2]).long()
-        return _some(counts.index_put(indices, lost, accumulate=True) > 0, result)
+        return _some(torch.ops.aten.index_put.default(counts, indices, lost, True) > 0, result)
     if packet == "index_copy":
         lost = _differs(result.index_select(args[1], args[2]), args[3]).long()
         return _some(counts.index_add(args[1], args[2], lost) > 0, result)
