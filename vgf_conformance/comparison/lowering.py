@@ -3,9 +3,8 @@
 Each user output is judged with the first of these rules that applies (docs/tolerance.md):
 
 * ``exact``: integers and booleans that no floating-point value went into;
-* ``1 LSB, ties propagated``: quantised programs, against the converted PT2E program: 1 LSB for the
-  output's own requantisation, and what rounding at a tie can do before it (``evaluation.ties``); or the
-  number of LSB that the case states;
+* ``ties propagated``: quantised programs, against the converted PT2E program: what rounding to either side
+  at a tie can do to the output (``evaluation.ties``); or the number of LSB that the case states;
 * ``propagated``: floating point, against eager in fp64: within the error that TOSA's own bounds
   allow, carried through the graph element by element, with constants taken as rounded to half an
   ULP where the compiler may have folded them; and with no more noise than ``comparison.signal``
@@ -151,7 +150,7 @@ def _propagated(
     if expected.quantised or dtype not in FORMATS:
         right = _near(actual, expected.native, error)
         share = _share(actual, expected.native, error)
-        rule = "1 LSB, ties propagated" if expected.quantised else "propagated"
+        rule = "ties propagated" if expected.quantised else "propagated"
     else:
         right = within(actual, expected.value, error, dtype) & _same_class_as_eager(actual, expected, error)
         # The bound is TOSA's, for any device; eager and the reference model are both good ones.

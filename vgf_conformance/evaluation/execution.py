@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from vgf_conformance.comparison.lowering import Expected, judge_output, outputs_count, same_bits
-from vgf_conformance.evaluation.ties import KERNEL_TIE_SHARE, TIE_SHARE, float_error, tie_errors
+from vgf_conformance.evaluation.ties import KERNEL_TIE, TIE, float_error, tie_errors
 from vgf_conformance.evaluation.walk import walk_program
 from vgf_conformance.formats.pte import read_executable
 from vgf_conformance.lowering.artifact import Artifact
@@ -125,7 +125,7 @@ def _liberties(
 
     errors = [np.zeros(tuple(right.shape)) for right in walked]
     if not all(map(_same, actual, walked)):
-        errors = tie_errors(walk, walked, TIE_SHARE if reached else KERNEL_TIE_SHARE)
+        errors = tie_errors(walk, walked, lambda _: TIE if reached else KERNEL_TIE)
     return [
         _Liberty(error + float_error(right), bits=False) if noisy else _Liberty(error, bits=True)
         for error, right, noisy in zip(errors, walked, computed, strict=True)

@@ -11,9 +11,10 @@ import torch
 
 from vgf_conformance.attribution.region import Seen
 from vgf_conformance.comparison.lowering import describe_wrong
-from vgf_conformance.evaluation.divergence import QUANTISE, Comparing, Loudest, Wrong
+from vgf_conformance.evaluation.divergence import Comparing, Loudest, Wrong
 from vgf_conformance.evaluation.suspect import LOST, operators_of, suspect
 from vgf_conformance.evaluation.walk import Call
+from vgf_conformance.evaluation.windows import QUANTISE
 from vgf_conformance.formats.tosa import TosaGraph
 from vgf_conformance.lowering.artifact import Artifact
 from vgf_conformance.lowering.movement import moves_data

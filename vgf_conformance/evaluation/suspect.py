@@ -20,8 +20,9 @@ import torch
 from numpy.typing import NDArray
 
 from vgf_conformance.attribution.region import MOVEMENT, Seen
-from vgf_conformance.evaluation.divergence import DEQUANTISE, QUANTISE, Comparing, Wrong
+from vgf_conformance.evaluation.divergence import DEQUANTISE, Comparing, Wrong
 from vgf_conformance.evaluation.layouts import layouts
+from vgf_conformance.evaluation.windows import QUANTISE
 from vgf_conformance.lowering.movement import moves_data
 from vgf_conformance.lowering.program import Ref, Step
 from vgf_conformance.lowering.tensors import from_numpy, to_numpy

@@ -1,11 +1,12 @@
-"""What a lowered quantised program may differ by: roundings that fall so near to a tie that fp32 cannot tell.
+"""What a lowered quantised program may differ by: roundings so near to a tie that they may go either way.
 
 PyTorch runs a quantised program in fp32 (dequantise, compute, quantise); TOSA runs it in integers with
 scales of 31 bits. Both must round every value to the same integer, except where it lies within fp32's own
-error of a tie. So the quantised program is run again for each quantisation that has such values, with
-these rounded the other way, and what that does to the user's outputs is what the lowering may differ by:
-1 LSB per requantisation, propagated exactly, and only where it can happen. The output's own requantisation
-may be off by 1 LSB anywhere: the backend brings operands to one scale first, which rounds once more.
+error of a tie, or within what TOSA's operators round before (``evaluation.windows``). So the quantised
+program is run again for each quantisation that has such values, with these rounded the other way, and what
+that does to the user's outputs is what the lowering may differ by: 1 LSB per requantisation, propagated
+exactly, and only where it can happen. An output whose own quantisation has no known window may be off by
+1 LSB anywhere.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ import numpy as np
 import torch
 
 from vgf_conformance.evaluation.eager import tensors
+from vgf_conformance.evaluation.windows import QUANTISE, Window, Windows
 from vgf_conformance.lowering.program import AfterStep, Program, State, Step
 from vgf_conformance.lowering.tensors import to_numpy
 
-_QUANTISE = "quantized_decomposed.quantize_per_tensor"
 #: Runs a program on its inputs and returns the user's outputs; the function given sees each step.
 Walk = Callable[[AfterStep | None], Sequence[torch.Tensor]]
 #: How near to a tie fp32 may err, as a share of the value in LSB: 2^-24 a step, over up to about 2^10
 #: accumulated terms.
-TIE_SHARE = 2.0**-14
+TIE = Window(share=2.0**-14)
 #: The same for a kernel that quantises a value that is known exactly: the scale rounds, so do its reciprocal
 #: and the product (2^-24 each).
-KERNEL_TIE_SHARE = 2.0**-22
+KERNEL_TIE = Window(share=2.0**-22)
 #: Outputs computed in floating point after the last dequantisation carry fp32's own rounding too: 64 ULP of
 #: the tensor's largest element.
 FLOAT_SHARE = 2.0**-18
@@ -45,13 +46,23 @@ def quantised_errors(
     The last of ``calls`` counts: those before it only leave their buffers. ``scales`` are the quantisation
     steps, None where there is none.
     """
-    own = 1.0 if _requantises(program) else 0.0
+    windows = Windows(program)
+    outputs = [*program.outputs, *(program.writes.get(name) for name in buffers)]
     walk = walking(program, calls, buffers)
     right = walk(None)
+    ties = tie_errors(walk, right, lambda name: TIE + (windows.of(name) or Window()))
+    requantises = _requantises(program)
     return [
-        np.maximum(error + float_error(output), 0.0 if scale is None else own * scale)
-        for error, output, scale in zip(tie_errors(walk, right, TIE_SHARE), right, scales, strict=True)
+        np.maximum(error + float_error(value), _own_error(windows, output, scale) if requantises else 0.0)
+        for error, value, output, scale in zip(ties, right, outputs, scales, strict=True)
     ]
+
+
+def _own_error(windows: Windows, output: object, scale: float | None) -> float:
+    """One step, where nothing is known of the window in which the output's own quantisation may err."""
+    name = windows.quantisation_of(output)
+    known = scale is None or (name is not None and windows.of(name) is not None)
+    return 0.0 if known else float(scale or 0.0)
 
 
 def walking(program: Program, calls: Sequence[Sequence[Any]], buffers: Sequence[str] = ()) -> Walk:
@@ -68,18 +79,20 @@ def walking(program: Program, calls: Sequence[Sequence[Any]], buffers: Sequence[
 
 def _requantises(program: Program) -> bool:
     """Whether values change scale on their way; data movement alone has to be exact."""
-    steps = [step for step in program.all_steps if step.operator.startswith(_QUANTISE)]
+    steps = [step for step in program.all_steps if step.operator.startswith(QUANTISE)]
     return len({step.args[1:3] for step in steps}) > 1
 
 
-def tie_errors(walk: Walk, right: Sequence[torch.Tensor], share: float) -> list[np.ndarray[Any, Any]]:
+def tie_errors(
+    walk: Walk, right: Sequence[torch.Tensor], window: Callable[[str], Window]
+) -> list[np.ndarray[Any, Any]]:
     """What roundings at ties alone may change of each user output ``right``, in the output's units.
 
-    ``share`` says how near a value is to one, as a share of it. Whatever ``walk`` raises passes through.
+    ``window`` gives that of a quantisation by its name. Whatever ``walk`` raises passes through.
     """
     errors = [np.zeros(tuple(output.shape)) for output in right]
-    for name in _doubtful(walk, share):
-        flipped = walk(_flipping(name, share))
+    for name in _doubtful(walk, window):
+        flipped = walk(_flipping(name, window(name)))
         for error, one, other in zip(errors, right, flipped, strict=True):
             error += np.abs(_wide(one) - _wide(other))
     return errors
@@ -92,12 +105,12 @@ def float_error(output: torch.Tensor) -> float:
     return FLOAT_SHARE * float(np.abs(_wide(output)).max(initial=0.0))
 
 
-def _doubtful(walk: Walk, share: float) -> list[str]:
+def _doubtful(walk: Walk, window: Callable[[str], Window]) -> list[str]:
     """Names of the quantisations with a value near a tie."""
     names: dict[str, None] = {}
 
     def look(step: Step, args: tuple[Any, ...], result: Any) -> Any:
-        if step.operator.startswith(_QUANTISE) and bool(_near_tie(args, share).any()):
+        if step.operator.startswith(QUANTISE) and bool(window(step.name).near_tie(_scaled(args)).any()):
             names[step.name] = None
         return result
 
@@ -105,7 +118,7 @@ def _doubtful(walk: Walk, share: float) -> list[str]:
     return list(names)
 
 
-def _flipping(name: str, share: float) -> AfterStep:
+def _flipping(name: str, window: Window) -> AfterStep:
     def flip(step: Step, args: tuple[Any, ...], result: Any) -> Any:
         if step.name != name:
             return result
@@ -113,15 +126,9 @@ def _flipping(name: str, share: float) -> AfterStep:
         # The neighbour that fp32 did not choose: seen in fp64 it may well be the nearer one.
         chosen = result.double() - zero
         other = (exact.floor() + exact.ceil() - chosen + zero).clamp(low, high)
-        return torch.where(_near_tie(args, share), other, result.double()).to(result.dtype)
+        return torch.where(window.near_tie(exact), other, result.double()).to(result.dtype)
 
     return flip
-
-
-def _near_tie(args: tuple[Any, ...], share: float) -> torch.Tensor:
-    exact = _scaled(args)
-    distance = (exact - exact.floor() - 0.5).abs()
-    return distance <= share * (1 + exact.abs())
 
 
 def _scaled(args: tuple[Any, ...]) -> torch.Tensor:

@@ -6,7 +6,7 @@ _MOVES = frozenset(
     {
         *("alias", "clone", "contiguous", "detach", "expand", "flatten", "permute", "repeat", "reshape"),
         *("select", "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unflatten"),
-        *("unsqueeze", "view", "_to_dim_order", "_clone_dim_order"),
+        *("unbind", "unsqueeze", "view", "_clone_dim_order", "_to_dim_order", "_unsafe_view"),
     }
 )
 

@@ -16,7 +16,7 @@ import torch
 from vgf_conformance.comparison.lowering import outputs_count
 from vgf_conformance.comparison.rewriting import judged_elements
 from vgf_conformance.evaluation.quantisation.precise import run_in_fp64
-from vgf_conformance.evaluation.ties import FLOAT_SHARE, TIE_SHARE, tie_errors, walking
+from vgf_conformance.evaluation.ties import FLOAT_SHARE, TIE, tie_errors, walking
 from vgf_conformance.evaluation.undefined import Undefined
 from vgf_conformance.lowering.program import OBSERVED, Program, Step
 from vgf_conformance.lowering.scheme import Parameters
@@ -49,7 +49,7 @@ def judge_converted(
     rounding = [_rounding(right) for _, right in pairs]
     near = [_near(*pair, error) for pair, error in zip(pairs, rounding, strict=True)]
     if not all(right.all() for right in near):
-        ties = tie_errors(walking(quantised, calls), outputs, TIE_SHARE)
+        ties = tie_errors(walking(quantised, calls), outputs, lambda _: TIE)
         errors = [one + other for one, other in zip(rounding, ties, strict=True)]
         near = [_near(*pair, error) for pair, error in zip(pairs, errors, strict=True)]
     return [
