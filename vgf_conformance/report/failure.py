@@ -44,6 +44,8 @@ def bisection_text(record: Record) -> str:
     """What ``bisect`` says of a failing record: its stage and what is wrong first."""
     if record.first_wrong is not None:
         return first_wrong_text(record.first_wrong)
+    if record.quantise_fault is not None:
+        return f"{outcome(record)}: {record.message}\n{quantise_fault_text(record.quantise_fault)}"
     notes = "".join(f"\n  {note}" for note in record.notes)
     return f"{outcome(record)}, and no operator can be named: {record.message}{notes}"
 
