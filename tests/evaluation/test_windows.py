@@ -113,9 +113,8 @@ class OneLower:
 
     def run(self, index: int, inputs: Any) -> Outputs:
         outputs = self._reference.run(index, inputs)
-        outputs.arrays = [
-            np.where(array > -128, array - 1, array).astype(array.dtype) for array in outputs.arrays
-        ]
+        codes: list[Any] = list(outputs.arrays)
+        outputs.arrays = [np.where(array > -128, array - 1, array).astype(np.int8) for array in codes]
         return outputs
 
 
