@@ -101,7 +101,7 @@ def test_what_is_quantised_wrong_already_is_not_measured() -> None:
 
 
 def test_a_record_has_the_faults_of_its_stage_apart(evaluator: Evaluator) -> None:
-    asked = subject(lambda x, y: x * y, randn(3, 4), randn(3, 4, seed=1))
+    asked = subject(lambda x: x.flip(0), randn(3, 4))
     for profile, scheme in ((FP, "none"), (INT, "a8w8-pc")):
         record = evaluator.evaluate(asked, profile, scheme, "reference")
         evaluator.measure_sensitivity(record, asked, profile, scheme)
@@ -109,3 +109,4 @@ def test_a_record_has_the_faults_of_its_stage_apart(evaluator: Evaluator) -> Non
         assert (found is None) == (scheme == "none")
     assert found is not None
     assert found.caught == found.faults > 10
+    assert "lowered outputs one step lower (all)" in found.mutants

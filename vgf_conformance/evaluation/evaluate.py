@@ -27,7 +27,13 @@ from vgf_conformance.evaluation.attribute import Attributor
 from vgf_conformance.evaluation.eager import EagerFailure, NotRepeatable, one_thread
 from vgf_conformance.evaluation.execution import execute_program, judge_execution
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
-from vgf_conformance.evaluation.prepare import Prepared, judge_unreferenced, prepare, reported
+from vgf_conformance.evaluation.prepare import (
+    Prepared,
+    judge_unreferenced,
+    measure_step_lower,
+    prepare,
+    reported,
+)
 from vgf_conformance.evaluation.quantisation.measure import measure_quantise
 from vgf_conformance.evaluation.quantisation.stage import QuantiseFailure
 from vgf_conformance.evaluation.subject import Subject, request_of
@@ -200,6 +206,7 @@ class Evaluator(OnTargets):
             record.quantise_sensitivity = measure_quantise(
                 subject, request_of(subject, profile, scheme), prepared.eager, prepared.undefined
             )
+            record.quantise_sensitivity.add(measure_step_lower(subject, prepared))
         if record.verdict is Verdict.PASS and record.sensitivity.faults and not record.sensitivity.caught:
             message = f"none of {record.sensitivity.faults} planted faults is caught"
             _blame(record, Fault(Verdict.FAIL, Stage.RUN, Finding.BLIND, message))
