@@ -215,7 +215,7 @@ LOWERING: dict[str, LoweringFault] = {
 #: The TOSA operator that a device gets wrong.
 DEVICE: dict[str, tuple[str, int]] = {
     "convolution": ("CONV2D", 4),
-    "depthwise convolution": ("DEPTHWISE_CONV2D", 3),
+    "depthwise convolution": ("DEPTHWISE_CONV2D", 1),
     "sum": ("ADD", 5),
     "table": ("TABLE", 1),
     "last convolution": ("CONV2D", -1),

@@ -21,6 +21,8 @@ _PER_CHANNEL = (torch.per_channel_symmetric, torch.per_channel_affine)
 #: fp32 computes a scale in three operations; zero points lie this near to a tie where that can tip them.
 SCALE_SHARE = 2.0**-21
 _TIE = 2.0**-10
+#: By how many bins, on average, values may have moved where threads add up in another order.
+_MOVED = 1.0
 
 
 @dataclass(frozen=True)
@@ -132,12 +134,13 @@ def _wide(value: Any) -> Any:
 def unseen(
     prepared: GraphModule, program: Program, calibration: Sequence[tuple[Any, ...]]
 ) -> Mapping[str, str]:
-    """What is wrong, by observer, with the range that it holds after ``calibration``: it is run once more.
+    """What is wrong, by observer, with what it holds after ``calibration``: it is run once more.
 
     ``program`` is what ``prepared`` was before it was calibrated.
     """
     observers = _observers(prepared)
     seen: dict[int, tuple[Any, Any]] = {}
+    counted: dict[int, Any] = {}
 
     def look(step: Step, args: tuple[Any, ...], result: Any) -> Any:
         observer = observers.get(args[1]) if step.operator == OBSERVED else None
@@ -146,6 +149,10 @@ def unseen(
             if span is not None:
                 low, high = seen.get(id(observer), span)
                 seen[id(observer)] = np.minimum(low, span[0]), np.maximum(high, span[1])
+            if type(observer).__name__ == "HistogramObserver":
+                if id(observer) not in counted:
+                    counted[id(observer)] = _emptied(observer)
+                counted[id(observer)](result)
         return result
 
     own = replace(program, constants=copy.deepcopy(program.constants))
@@ -154,8 +161,31 @@ def unseen(
     return {
         name: refusal
         for name, observer in observers.items()
-        if id(observer) in seen and (refusal := _unlike(observer, *seen[id(observer)]))
+        if id(observer) in seen
+        and (
+            refusal := _unlike(observer, *seen[id(observer)])
+            or _other_histogram(observer, counted.get(id(observer)))
+        )
     }
+
+
+def _emptied(observer: Any) -> Any:
+    """A copy that has seen nothing."""
+    fresh = copy.deepcopy(observer)
+    fresh.min_val.fill_(torch.inf)
+    fresh.max_val.fill_(-torch.inf)
+    fresh.histogram.zero_()
+    return fresh
+
+
+def _other_histogram(observer: Any, counted: Any) -> str:
+    """What is wrong with the values between the ends of the range, which other values may share."""
+    if counted is None:
+        return ""
+    held, right = _wide(observer.histogram), _wide(counted.histogram)
+    if held.shape != right.shape or np.abs(np.cumsum(held - right)).sum() > _MOVED * right.sum():
+        return "its observer's histogram is not that of the calibration data"
+    return ""
 
 
 def _span(observer: Any, value: torch.Tensor) -> tuple[Any, Any] | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from vgf_conformance.evaluation.eager import one_thread
@@ -48,8 +49,10 @@ def measure_quantise(
 
     Raises LoweringFailure where ``request`` cannot be quantised, and whatever running the result raises.
     """
-    with quiet():
-        return _Measurement(Identity(subject, eager, undefined), request, undefined).made()
+    identity, exported = Identity(subject, eager, undefined), export(request)
+    # Constants that are folded while a graph is recorded for gradients cannot be copied.
+    with quiet(), torch.no_grad():
+        return _Measurement(identity, request, exported, undefined).made()
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,12 @@ class _Made:
 class _Measurement:
     """One subject, quantised once, and the faults that are planted in it."""
 
-    def __init__(self, identity: Identity, request: Request, undefined: Undefined) -> None:
+    def __init__(
+        self, identity: Identity, request: Request, exported: ExportedProgram, undefined: Undefined
+    ) -> None:
         self._identity, self._request, self._undefined = identity, request, undefined
-        self._exported = export(request)
-        module = self._exported.module(check_guards=False)
+        self._exported = exported
+        module = exported.module(check_guards=False)
         prepared = prepared_module(request, copy.deepcopy(module))
         self._calibrated = self._calibrate(copy.deepcopy(prepared))
         self._expected = self._calibrated.expected()
