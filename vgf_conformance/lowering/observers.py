@@ -65,8 +65,12 @@ def prescriptions(prepared: GraphModule) -> dict[str, Prescription]:
 
 
 def _observers(prepared: GraphModule) -> dict[str, Any]:
-    nodes = [node for node in prepared.graph.nodes if node.op == "call_module"]
-    return {str(node.target): prepared.get_submodule(str(node.target)) for node in nodes}
+    return {name: prepared.get_submodule(name) for name in _targets(prepared).values()}
+
+
+def _targets(prepared: GraphModule) -> dict[str, str]:
+    """By node, the name of the observer that it calls."""
+    return {node.name: str(node.target) for node in prepared.graph.nodes if node.op == "call_module"}
 
 
 def prescribe(observer: Any) -> Prescription:
@@ -136,14 +140,14 @@ def unseen(
 ) -> Mapping[str, str]:
     """What is wrong, by observer, with what it holds after ``calibration``: it is run once more.
 
-    ``program`` is what ``prepared`` was before it was calibrated.
+    ``program`` is what ``prepared`` was before it was calibrated: its nodes count, whatever they call now.
     """
-    observers = _observers(prepared)
+    observers, targets = _observers(prepared), _targets(prepared)
     seen: dict[int, tuple[Any, Any]] = {}
     counted: dict[int, Any] = {}
 
     def look(step: Step, args: tuple[Any, ...], result: Any) -> Any:
-        observer = observers.get(args[1]) if step.operator == OBSERVED else None
+        observer = observers.get(targets.get(step.name, "")) if step.operator == OBSERVED else None
         if type(observer).__name__ in _EXTREMES and isinstance(result, torch.Tensor) and result.numel():
             span = _span(observer, result)
             if span is not None:
