@@ -96,9 +96,7 @@ def _fold(module: GraphModule, norm: Node) -> None:
     scale, shift, mean, variance = (_of(module, item) for item in norm.args[1:5])
     factor = (1.0 if scale is None else scale) / torch.sqrt(variance + norm.args[7])
     weight = _of(module, layer.args[1])
-    shape = [1] * weight.ndim
-    shape[_axis(layer)] = -1
-    weight.mul_(factor.reshape(shape))
+    weight.mul_(_along(factor, _axis(layer), weight))
     bias = _of(module, layer.args[2]) if len(layer.args) > 2 else None
     if bias is not None:
         bias.copy_((bias - mean) * factor + (0.0 if shift is None else shift))
@@ -133,22 +131,18 @@ def _lose_relu(module: GraphModule, relu: Node) -> None:
 # Observers of the calibrated program.
 
 
-def _observers(module: GraphModule, *kinds: str) -> list[Node]:
+def _activations(module: GraphModule) -> list[str]:
     return [
-        node
+        node.name
         for node in module.graph.nodes
-        if node.op == "call_module" and type(_observer(module, node)).__name__ in kinds
+        if node.op == "call_module"
+        and type(_observer(module, node)).__name__ in ("HistogramObserver", "MinMaxObserver")
+        and not _constant(node)
     ]
 
 
 def _observer(module: GraphModule, node: Node) -> Any:
     return module.get_submodule(str(node.target))
-
-
-def _activations(module: GraphModule) -> list[str]:
-    return [
-        node.name for node in _observers(module, "HistogramObserver", "MinMaxObserver") if not _constant(node)
-    ]
 
 
 def _followed(module: GraphModule) -> list[str]:
@@ -168,23 +162,6 @@ def _swap(module: GraphModule, node: Node) -> None:
     other = _next(module, node.name)
     assert other is not None
     node.target, other.target = other.target, node.target
-
-
-def _per_channel(module: GraphModule) -> list[str]:
-    found = []
-    for node in _observers(module, "PerChannelMinMaxObserver"):
-        weight = _constant(node)
-        if weight is not None and _value(module, weight).ndim > 1:
-            found.append(node.name)
-    return found
-
-
-def _exchange_axis(module: GraphModule, node: Node) -> None:
-    observer, weight = _observer(module, node), _constant(node)
-    assert weight is not None
-    observer.ch_axis = 1 - observer.ch_axis
-    observer.reset_min_max_vals()
-    observer(_value(module, weight))
 
 
 def _saw_none(module: GraphModule, node: Node) -> None:
@@ -232,6 +209,36 @@ def _changed(place: int, change: Callable[[Any, Node], Any]) -> Callable[[GraphM
             one.update_arg(place, change(held, node))
 
     return plant
+
+
+def _weights(module: GraphModule) -> list[str]:
+    """Where weights are dequantised channel by channel."""
+    return [
+        node.name
+        for node in _calls(module, f"{_DEQUANTISE}channel")
+        if node.all_input_nodes[0].op == "get_attr" and _value(module, node.all_input_nodes[0]).ndim > 1
+    ]
+
+
+def _exchange_axis(module: GraphModule, read: Node) -> None:
+    """Quantise the weights along the other of their first two axes."""
+    arguments: Any = read.args
+    codes, scales, zeros, axis, low, high, dtype = arguments
+    held = _value(module, codes)
+    weights = (held - _along(_value(module, zeros), axis, held)) * _along(_value(module, scales), axis, held)
+    other = 1 - axis
+    steps = weights.movedim(other, 0).flatten(1).abs().amax(1).clamp(min=1e-9) / high
+    rounded = (weights / _along(steps, other, held)).round().clamp(low, high).to(dtype)
+    made = []
+    with module.graph.inserting_before(read):
+        for name, value in (("codes", rounded), ("scales", steps), ("zeros", torch.zeros_like(steps).long())):
+            module.register_buffer(f"{read.name}_{name}", value)
+            made.append(module.graph.get_attr(f"{read.name}_{name}"))
+    read.args = (*made, other, low, high, dtype)
+
+
+def _along(values: torch.Tensor, axis: int, like: torch.Tensor) -> torch.Tensor:
+    return values.reshape([-1 if number == axis else 1 for number in range(like.ndim)])
 
 
 def _neighbour(zero: Any, node: Node) -> Any:
@@ -302,12 +309,12 @@ FAULTS: dict[str, Fault] = {
     "bias lost in preparing": Fault(After.PREPARE, _biases, _lose_bias),
     "ReLU lost in preparing": Fault(After.PREPARE, _relus, _lose_relu),
     "observers swapped": Fault(After.CALIBRATE, _followed, _swap),
-    "axis exchanged": Fault(After.CALIBRATE, _per_channel, _exchange_axis),
     "calibration data ignored": Fault(After.CALIBRATE, _activations, _saw_none),
     "other calibration data": Fault(After.CALIBRATE, _activations, _saw_half),
     "scale off by 2 %": Fault(After.CONVERT, _with_constants, _changed(1, lambda scale, _node: scale * 1.02)),
     "scale off by 2x": Fault(After.CONVERT, _with_constants, _changed(1, lambda scale, _node: scale * 2)),
     "zero point off by one": Fault(After.CONVERT, _with_constants, _changed(2, _neighbour)),
+    "axis exchanged": Fault(After.CONVERT, _weights, _exchange_axis),
     "bias lost": Fault(After.CONVERT, _biases, _lose_bias),
     "ReLU lost": Fault(After.CONVERT, _relus, _lose_relu),
     "requantisation dropped": Fault(After.CONVERT, _quantised, _drop),
