@@ -77,7 +77,7 @@ def nightly(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def sensitivity(session: nox.Session) -> None:
-    """Plant faults into the results and graphs of the suites' cases: the share that the tolerances catch."""
+    """Plant faults into results, graphs and quantisation of the suites' cases: the share that is caught."""
     install_vulkan(session)
     install_stack(session)
     suites = ("suites/operators", "suites/programs", "suites/models")

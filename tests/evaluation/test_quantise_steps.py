@@ -203,6 +203,29 @@ def test_swapped_observers_are_wrong_parameters(monkeypatch: pytest.MonkeyPatch)
     assert "should be" in found.fault.message
 
 
+def rewired(prepared: GraphModule) -> None:
+    """The observers stay, and the nodes call the other one."""
+    one, two = [node for node in prepared.graph.nodes if node.op == "call_module"][-2:]
+    one.target, two.target = two.target, one.target
+    prepared.recompile()
+
+
+@pytest.mark.parametrize("swap", [swapped, rewired])
+def test_swapped_observers_of_one_range_have_other_histograms(
+    swap: Callable[[GraphModule], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A square lies between 0 and 1 as its root does, but nearer to 0."""
+
+    def calibrate(prepared: Any, exported: Any, index: int, inputs: Any) -> None:
+        prepared(*inputs)
+        swap(prepared)
+
+    monkeypatch.setattr(f"{QUANTISING}._calibrate", calibrate)
+    found = judged(lambda x: x * torch.abs(x), torch.linspace(0.0, 1.0, 400).reshape(20, 20))
+    assert found.fault is not None
+    assert found.fault.message == "its observer's histogram is not that of the calibration data"
+
+
 @pytest.mark.parametrize("factor", [1.02, 2.0])
 def test_an_observer_that_computes_another_scale(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     original = UniformQuantizationObserverBase._calculate_qparams

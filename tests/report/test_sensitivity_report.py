@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.results.records import record
@@ -42,6 +43,23 @@ def test_a_fault_of_another_graph_operator_or_profile_is_another_fault() -> None
         measured(CATCHES, profile="INT", sample="b"),
     ):
         assert "1 of 2 faults caught (50 %)" in summary(measured(MISSES), other)
+
+
+def test_faults_of_the_quantise_stage_are_reported_by_kind() -> None:
+    """Each has to be caught by its own sample."""
+    lost = "bias lost (conv2d)"
+    survives = Sensitivity(
+        tried=3, equivalent=1, caught=1, survivors=[f"{lost}: why"], mutants=["bias lost (a)"]
+    )
+    catches = Sensitivity(tried=1, caught=1, mutants=[lost])
+    records = [record(quantise_sensitivity=survives), record(quantise_sensitivity=catches, sample="b")]
+
+    page = sensitivity_report(Results(records=records))
+
+    assert "2 of 3 faults of the quantise stage caught (66.7 %) with 2 samples. 1 more" in page
+    assert re.search(r"\| bias lost +\| 3 +\| 2 +\| 66.7 % +\|", page)
+    assert f"{lost}: why" in page.partition("Survivors of the quantise stage")[2]
+    assert "quantise" not in sensitivity_report(Results(records=[measured(MISSES)]))
 
 
 def test_a_fault_of_an_output_is_caught_by_its_own_sample_alone() -> None:

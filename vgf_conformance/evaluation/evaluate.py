@@ -27,9 +27,16 @@ from vgf_conformance.evaluation.attribute import Attributor
 from vgf_conformance.evaluation.eager import EagerFailure, NotRepeatable, one_thread
 from vgf_conformance.evaluation.execution import execute_program, judge_execution
 from vgf_conformance.evaluation.fault import Fault, of_lowering, of_target
-from vgf_conformance.evaluation.prepare import Prepared, judge_unreferenced, prepare, reported
+from vgf_conformance.evaluation.prepare import (
+    Prepared,
+    judge_unreferenced,
+    measure_step_lower,
+    prepare,
+    reported,
+)
+from vgf_conformance.evaluation.quantisation.measure import measure_quantise
 from vgf_conformance.evaluation.quantisation.stage import QuantiseFailure
-from vgf_conformance.evaluation.subject import Subject
+from vgf_conformance.evaluation.subject import Subject, request_of
 from vgf_conformance.evaluation.suspicions import calibration_notes, input_faults
 from vgf_conformance.evaluation.task import Measurement, lowered_program, quantised_program
 from vgf_conformance.evaluation.walk import Call, Walk, walk_calls
@@ -179,9 +186,10 @@ class Evaluator(OnTargets):
             record.first_wrong = found.recorded()
 
     def measure_sensitivity(self, record: Record, subject: Subject, profile: Profile, scheme: str) -> None:
-        """Set ``record.sensitivity`` where the graphs run; a passing case that catches no fault at all fails.
+        """Measure where the graphs run; a passing case that catches no fault of a device at all fails.
 
-        A wrong lowering is no hindrance: what is measured is how a device's run of its graphs is judged.
+        Sets ``record.sensitivity``, and ``quantise_sensitivity`` where it is quantised. A wrong lowering is
+        no hindrance: what is measured is how a device's run of its graphs is judged.
         """
         if not _measurable(record):
             return
@@ -194,6 +202,11 @@ class Evaluator(OnTargets):
             record.sensitivity.add(
                 measure(graph, call.inputs, call.outputs.arrays, self._targets["reference"])
             )
+        if scheme != "none":
+            record.quantise_sensitivity = measure_quantise(
+                subject, request_of(subject, profile, scheme), prepared.eager, prepared.undefined
+            )
+            record.quantise_sensitivity.add(measure_step_lower(subject, prepared))
         if record.verdict is Verdict.PASS and record.sensitivity.faults and not record.sensitivity.caught:
             message = f"none of {record.sensitivity.faults} planted faults is caught"
             _blame(record, Fault(Verdict.FAIL, Stage.RUN, Finding.BLIND, message))

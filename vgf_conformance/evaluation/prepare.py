@@ -50,7 +50,7 @@ from vgf_conformance.lowering.cache import Cache
 from vgf_conformance.lowering.lower import export, lower
 from vgf_conformance.lowering.program import State
 from vgf_conformance.lowering.tensors import from_physical, to_numpy
-from vgf_conformance.results.record import Comparison, FirstWrong
+from vgf_conformance.results.record import Comparison, FirstWrong, Sensitivity
 from vgf_conformance.targets.base import Target
 from vgf_conformance.vocabulary import Finding, Profile, Stage, Verdict
 
@@ -252,6 +252,26 @@ def judge_unreferenced(
 ) -> list[Comparison]:
     """As the lowering is judged, a target's outputs where the reference model cannot run the graph."""
     return _judged(subject, prepared, outputs, target, [None] * len(prepared.eager))
+
+
+def measure_step_lower(subject: Subject, prepared: Prepared) -> Sensitivity:
+    """Whether the lowered program is judged wrong where all its quantised outputs are one step lower.
+
+    The smallest value of each stays: there may be none below. Nothing is tried where no output is quantised.
+    """
+    right, scales = prepared.reference.outputs, prepared.artifact.output_scales
+    lower = [
+        output if scale is None else (output - scale).clamp(min=output.min())
+        for output, scale in zip(right, scales, strict=True)
+    ]
+    if all(scale is None for scale in scales):
+        return Sensitivity()
+    if all(map(torch.equal, lower, right)):
+        return Sensitivity(tried=1, equivalent=1)
+    name = "lowered outputs one step lower (all)"
+    if all(item.passed is not False for item in _judged(subject, prepared, lower, "reference")):
+        return Sensitivity(tried=1, survivors=[f"{name}: within the tolerance"])
+    return Sensitivity(tried=1, caught=1, mutants=[name])
 
 
 def _lowering(subject: Subject, prepared: Prepared) -> list[Comparison]:

@@ -21,7 +21,7 @@ from vgf_conformance.lowering.scheme import Parameters
 
 _QUANTISE, _DEQUANTISE = "quantized_decomposed.quantize_per_", "quantized_decomposed.dequantize_per_"
 #: Where the output channels of a weight lie, and at which place of its node's arguments it stands.
-_WEIGHT_AXES = {
+WEIGHT_AXES = {
     **dict.fromkeys(("aten.linear", "aten.conv1d", "aten.conv2d", "aten.conv3d"), 0),
     **dict.fromkeys(("aten.conv_transpose1d", "aten.conv_transpose2d", "aten.conv_transpose3d"), 1),
 }
@@ -287,9 +287,9 @@ def _wrong_codes(value: Any, found: Edge) -> str:
 
 def _wrong_axis(where: _Where, parameters: Parameters) -> str:
     packet = ".".join(where.reader.operator.split(".")[:2])
-    if parameters.axis is None or where.number != _WEIGHT or packet not in _WEIGHT_AXES:
+    if parameters.axis is None or where.number != _WEIGHT or packet not in WEIGHT_AXES:
         return ""
-    right = _WEIGHT_AXES[packet]
+    right = WEIGHT_AXES[packet]
     return "" if parameters.axis == right else f"scales along axis {parameters.axis}, should be {right}"
 
 

@@ -151,9 +151,14 @@ def _has_hook(request: Request) -> bool:
 
 def prepared_for(request: Request, exported: ExportedProgram) -> torch.fx.GraphModule:
     """``exported`` as it is prepared for quantisation; raises LoweringFailure."""
+    return prepared_module(request, exported.module(check_guards=False))
+
+
+def prepared_module(request: Request, module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """The same of an exported program's ``module`` (without guards), which is rewritten."""
     with _stage(request, Stage.QUANTISE, Verdict.FAIL):
         specification = _specification(request.profile)
-        return prepare(exported, specification, request.scheme, request.configure_quantizer)
+        return prepare(module, specification, request.scheme, request.configure_quantizer)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ _PER_CHANNEL = (torch.per_channel_symmetric, torch.per_channel_affine)
 #: fp32 computes a scale in three operations; zero points lie this near to a tie where that can tip them.
 SCALE_SHARE = 2.0**-21
 _TIE = 2.0**-10
+#: By how many bins, on average, values may have moved where threads add up in another order.
+_MOVED = 1.0
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,12 @@ def prescriptions(prepared: GraphModule) -> dict[str, Prescription]:
 
 
 def _observers(prepared: GraphModule) -> dict[str, Any]:
-    nodes = [node for node in prepared.graph.nodes if node.op == "call_module"]
-    return {str(node.target): prepared.get_submodule(str(node.target)) for node in nodes}
+    return {name: prepared.get_submodule(name) for name in _targets(prepared).values()}
+
+
+def _targets(prepared: GraphModule) -> dict[str, str]:
+    """By node, the name of the observer that it calls."""
+    return {node.name: str(node.target) for node in prepared.graph.nodes if node.op == "call_module"}
 
 
 def prescribe(observer: Any) -> Prescription:
@@ -132,20 +138,25 @@ def _wide(value: Any) -> Any:
 def unseen(
     prepared: GraphModule, program: Program, calibration: Sequence[tuple[Any, ...]]
 ) -> Mapping[str, str]:
-    """What is wrong, by observer, with the range that it holds after ``calibration``: it is run once more.
+    """What is wrong, by observer, with what it holds after ``calibration``: it is run once more.
 
-    ``program`` is what ``prepared`` was before it was calibrated.
+    ``program`` is what ``prepared`` was before it was calibrated: its nodes count, whatever they call now.
     """
-    observers = _observers(prepared)
+    observers, targets = _observers(prepared), _targets(prepared)
     seen: dict[int, tuple[Any, Any]] = {}
+    counted: dict[int, Any] = {}
 
     def look(step: Step, args: tuple[Any, ...], result: Any) -> Any:
-        observer = observers.get(args[1]) if step.operator == OBSERVED else None
+        observer = observers.get(targets.get(step.name, "")) if step.operator == OBSERVED else None
         if type(observer).__name__ in _EXTREMES and isinstance(result, torch.Tensor) and result.numel():
             span = _span(observer, result)
             if span is not None:
                 low, high = seen.get(id(observer), span)
                 seen[id(observer)] = np.minimum(low, span[0]), np.maximum(high, span[1])
+            if type(observer).__name__ == "HistogramObserver":
+                if id(observer) not in counted:
+                    counted[id(observer)] = _emptied(observer)
+                counted[id(observer)](result)
         return result
 
     own = replace(program, constants=copy.deepcopy(program.constants))
@@ -154,8 +165,31 @@ def unseen(
     return {
         name: refusal
         for name, observer in observers.items()
-        if id(observer) in seen and (refusal := _unlike(observer, *seen[id(observer)]))
+        if id(observer) in seen
+        and (
+            refusal := _unlike(observer, *seen[id(observer)])
+            or _other_histogram(observer, counted.get(id(observer)))
+        )
     }
+
+
+def _emptied(observer: Any) -> Any:
+    """A copy that has seen nothing."""
+    fresh = copy.deepcopy(observer)
+    fresh.min_val.fill_(torch.inf)
+    fresh.max_val.fill_(-torch.inf)
+    fresh.histogram.zero_()
+    return fresh
+
+
+def _other_histogram(observer: Any, counted: Any) -> str:
+    """What is wrong with the values between the ends of the range, which other values may share."""
+    if counted is None:
+        return ""
+    held, right = _wide(observer.histogram), _wide(counted.histogram)
+    if held.shape != right.shape or np.abs(np.cumsum(held - right)).sum() > _MOVED * right.sum():
+        return "its observer's histogram is not that of the calibration data"
+    return ""
 
 
 def _span(observer: Any, value: torch.Tensor) -> tuple[Any, Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,9 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from vgf_conformance.lowering.artifact import LoweringFailure
 from vgf_conformance.lowering.causes import describe
-from vgf_conformance.lowering.edges import found_parameters, problems, readers
-from vgf_conformance.lowering.observers import prescriptions, unseen
-from vgf_conformance.lowering.program import read_prepared
+from vgf_conformance.lowering.edges import Reader, found_parameters, problems, readers
+from vgf_conformance.lowering.observers import Prescription, prescriptions, unseen
+from vgf_conformance.lowering.program import Program, read_prepared
 from vgf_conformance.lowering.steps import Steps
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
 
@@ -40,7 +40,7 @@ _CONFIGURATION: dict[str, Callable[[], Any]] = {
 class Quantised:
     """A quantised program, and how it was made."""
 
-    converted: torch.nn.Module
+    converted: torch.fx.GraphModule
     steps: Steps
 
 
@@ -57,27 +57,71 @@ def quantise(
     where ``configure`` raises; also whatever the quantizer raises.
     """
     _require_numbers(calibration)
-    prepared = prepare(exported, specification, scheme, configure)
+    prepared = prepare(exported.module(check_guards=False), specification, scheme, configure)
+    return convert(calibrate(prepared, exported, calibration))
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A prepared program whose observers have seen the ``calibration`` data; ``program`` is it before."""
+
+    module: torch.fx.GraphModule
+    program: Program
+    calibration: Sequence[tuple[Any, ...]]
+
+    def expected(self) -> Expected:
+        """What conversion has to make of it, which changes it."""
+        return Expected(
+            self.program,
+            readers(self.module),
+            prescriptions(self.module),
+            unseen(self.module, self.program, self.calibration),
+        )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a converted program is held against: the prepared one, and what its observers have to give."""
+
+    program: Program
+    readers: Mapping[str, Reader]
+    prescribed: Mapping[str, Prescription]
+    unseen: Mapping[str, str]
+
+    def steps(self, converted: torch.fx.GraphModule) -> Steps:
+        """What is kept of the steps that ended with ``converted``."""
+        found = readers(converted)
+        wrong = tuple(problems(self.readers, found, self.prescribed, self.unseen))
+        return Steps(self.program, wrong, found_parameters(self.readers, found, self.prescribed))
+
+
+def calibrate(
+    prepared: torch.fx.GraphModule, exported: ExportedProgram, calibration: Sequence[tuple[Any, ...]]
+) -> Calibrated:
+    """Let the observers of ``prepared`` see ``calibration``; raises LoweringFailure for other shapes."""
     program = read_prepared(prepared)
     with torch.no_grad(), _same_state(prepared, exported):
         for index, inputs in enumerate(calibration):
             _calibrate(prepared, exported, index, inputs)
-    never = unseen(prepared, program, calibration)
-    prescribed, before = prescriptions(prepared), readers(prepared)
-    converted = convert_pt2e(prepared)
-    after = readers(converted)
-    wrong = tuple(problems(before, after, prescribed, never))
-    return Quantised(converted, Steps(program, wrong, found_parameters(before, after, prescribed)))
+    return Calibrated(prepared, program, calibration)
+
+
+def convert(calibrated: Calibrated) -> Quantised:
+    """Turn observers into quantisation, in place."""
+    expected = calibrated.expected()
+    converted = convert_pt2e(calibrated.module)
+    return Quantised(converted, expected.steps(converted))
 
 
 def prepare(
-    exported: ExportedProgram,
+    module: torch.fx.GraphModule,
     specification: VgfCompileSpec,
     scheme: str,
     configure: Callable[[VgfQuantizer], None] | None,
 ) -> torch.fx.GraphModule:
     """The program rewritten for annotation, with observers that have seen nothing yet.
 
+    ``module`` is an exported program's, without the guards of a checked one: they break the backend's passes.
     Raises LoweringFailure where ``configure`` raises; also whatever the quantizer raises.
     """
     quantizer = VgfQuantizer(specification)
@@ -85,8 +129,7 @@ def prepare(
         quantizer.set_global(_CONFIGURATION[scheme]())
     else:
         _configure(quantizer, configure)
-    # The guards submodule of a checked module breaks the backend's annotation passes.
-    prepared: torch.fx.GraphModule = prepare_pt2e(exported.module(check_guards=False), quantizer)
+    prepared: torch.fx.GraphModule = prepare_pt2e(module, quantizer)
     return prepared
 
 

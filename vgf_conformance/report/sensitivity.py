@@ -18,11 +18,13 @@ _LAYOUT = frozenset({"CONST", "CONST_SHAPE", "RESHAPE", "TRANSPOSE"})
 
 def has_sensitivity(results: Results) -> bool:
     """Whether any record was measured."""
-    return any(record.sensitivity for record in results.records)
+    return any(record.sensitivity or record.quantise_sensitivity for record in results.records)
 
 
 def sensitivity_report(results: Results) -> str:
-    """The report as Markdown: by operator, profile, scheme and dtype, then every survivor.
+    """The report as Markdown: by operator, profile, scheme and dtype, then every survivor; then by fault.
+
+    The faults of a device come first, those of the quantise stage last.
 
     A fault of the graph counts as caught where another sample of the same operator (of the same case, where
     that names none) catches it, in a graph of the same TOSA operators: as a mutant is killed by any test.
@@ -48,7 +50,43 @@ def sensitivity_report(results: Results) -> str:
         ("Summary", summary),
         ("By operator", markdown.table(rows, HEADERS)),
         ("Survivors", _survivors(missed)),
+        *_of_quantise(results.records),
     )
+
+
+def _of_quantise(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Faults of the quantise stage, which its own sample has to catch; empty where none was planted."""
+    measured = [(item, item.quantise_sensitivity) for item in records if item.quantise_sensitivity]
+    if not measured:
+        return []
+    total = Sensitivity()
+    for _, found in measured:
+        total.add(found)
+    missed = [(record, text) for record, found in measured for text in found.survivors]
+    summary = (
+        f"{total.caught} of {total.faults} faults of the quantise stage caught "
+        f"({percent(_share(total, len(missed)))}) with {len(measured)} samples. {total.equivalent} more "
+        "changed nothing and do not count."
+    )
+    caught, survived = (Counter(map(_kind, names)) for names in (total.mutants, total.survivors))
+    rows = [
+        [
+            kind,
+            caught[kind] + survived[kind],
+            caught[kind],
+            percent(caught[kind] / (caught[kind] + survived[kind])),
+        ]
+        for kind in sorted(caught | survived)
+    ]
+    return [
+        ("Quantise stage", f"{summary}\n\n{markdown.table(rows, ['fault', 'planted', 'caught', 'share'])}"),
+        ("Survivors of the quantise stage", _survivors(missed)),
+    ]
+
+
+def _kind(name: str) -> str:
+    """The fault without its place."""
+    return name.partition(" (")[0]
 
 
 Missed = Sequence[tuple[Record, str]]

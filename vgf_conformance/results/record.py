@@ -122,10 +122,11 @@ class DelegateFacts:
 
 @dataclass
 class Sensitivity:
-    """Faults that were put into a right result or its graph, and what the comparison made of them.
+    """Faults that were put into a right result or what made it, and what the comparison made of them.
 
     Those that change nothing are ``equivalent``; ``survivors`` says of each of the others that was not
-    caught what it was and why (``fault: why``). ``mutants`` are the caught faults of the graph.
+    caught what it was and why (``fault: why``). ``mutants`` are the caught faults of the graph, or of the
+    steps of quantisation.
     """
 
     tried: int = 0
@@ -140,7 +141,7 @@ class Sensitivity:
         return self.tried - self.equivalent
 
     def add(self, other: Sensitivity) -> None:
-        """Count another delegate's faults too."""
+        """Count other faults too."""
         self.tried += other.tried
         self.equivalent += other.equivalent
         self.caught += other.caught
@@ -256,6 +257,7 @@ class Record:
     Times are seconds by stage. ``about`` tells a model's source, licence and weights, ``pte_bytes``
     the size of its .pte. ``worker_bytes`` is the size in memory of the worker that ran it, afterwards
     (0: not known).
+    ``sensitivity`` is that of the comparison with a device, ``quantise_sensitivity`` of the quantise stage's.
     ``passes`` are those of the backend that changed a graph while it was lowered, by name.
     ``cached`` is when its artifact was lowered, where that was taken from the cache (ISO 8601, UTC).
     ``expected`` is the reason of the known failure that foresaw this verdict;
@@ -291,6 +293,7 @@ class Record:
     first_wrong: FirstWrong | None = None
     quantise_fault: QuantiseFault | None = None
     sensitivity: Sensitivity | None = None
+    quantise_sensitivity: Sensitivity | None = None
     task: TaskResult | None = None
     accuracy: Accuracy | None = None
     about: dict[str, str] = field(default_factory=dict)
@@ -336,8 +339,9 @@ class Record:
             fields["first_wrong"] = FirstWrong(**{**first, "stage": Stage(first["stage"])})
         if fault := fields.get("quantise_fault"):
             fields["quantise_fault"] = QuantiseFault(**fault)
-        if measured := fields.get("sensitivity"):
-            fields["sensitivity"] = Sensitivity(**measured)
+        for name in ("sensitivity", "quantise_sensitivity"):
+            if measured := fields.get(name):
+                fields[name] = Sensitivity(**measured)
         if task := fields.get("task"):
             fields["task"] = _task(task)
         if accuracy := fields.get("accuracy"):

@@ -22,7 +22,7 @@ from vgf_conformance.targets.base import Array, Target, TargetFailure
 #: Mutants of one graph: large graphs have thousands, of a few kinds.
 MOST_MUTANTS = 64
 #: Further inputs on which a mutant must differ from the graph to count as a fault that the sample misses.
-_FURTHER = 2
+FURTHER = 2
 
 
 def measure(
@@ -50,7 +50,7 @@ class _Measurement:
     def made(self) -> Sensitivity:
         for injected in inject(self._outputs):
             self._found.tried += 1
-            if _same(injected.outputs, self._outputs):
+            if same(injected.outputs, self._outputs):
                 self._found.equivalent += 1
             else:
                 name = f"{injected.fault} in output {injected.output}"
@@ -67,7 +67,7 @@ class _Measurement:
         if wrong is None:
             # The reference model refuses it: no result at all is noticed.
             self._catch(mutant)
-        elif not _same(wrong, self._outputs):
+        elif not same(wrong, self._outputs):
             if self._caught(mutant.name, wrong):
                 self._catch(mutant)
         elif any(self._differs(mutant.graph, *further) for further in self._further):
@@ -92,13 +92,13 @@ class _Measurement:
     def _further(self) -> list[tuple[list[Array], list[Array]]]:
         """Other inputs of the same range, each with the graph's own outputs; without those it refuses."""
         generator = np.random.default_rng(0)
-        drawn = [[_redrawn(array, generator) for array in self._inputs] for _ in range(_FURTHER)]
+        drawn = [[redrawn(array, generator) for array in self._inputs] for _ in range(FURTHER)]
         ran = [(inputs, self._run(self._graph, inputs)) for inputs in drawn]
         return [(inputs, right) for inputs, right in ran if right is not None]
 
     def _differs(self, mutant: TosaGraph, inputs: Sequence[Array], right: Sequence[Array]) -> bool:
         wrong = self._run(mutant, inputs)
-        return wrong is not None and not _same(wrong, right)
+        return wrong is not None and not same(wrong, right)
 
     def _run(self, graph: TosaGraph, inputs: Sequence[Array]) -> list[Array] | None:
         """The reference model's outputs; None where it refuses the graph or the inputs."""
@@ -109,7 +109,7 @@ class _Measurement:
             return None
 
 
-def _same(one: Sequence[Array], other: Sequence[Array]) -> bool:
+def same(one: Sequence[Array], other: Sequence[Array]) -> bool:
     """Equal in value: the sign of a zero and the bits of a NaN are free."""
     return len(one) == len(other) and all(
         a.shape == b.shape and np.array_equal(_plain(a), _plain(b), equal_nan=_floats(a))
@@ -125,7 +125,8 @@ def _floats(array: Array) -> bool:
     return array.dtype.kind not in "biu"
 
 
-def _redrawn(array: Array, generator: np.random.Generator) -> Array:
+def redrawn(array: Array, generator: np.random.Generator) -> Array:
+    """Random values of the range that ``array`` has."""
     if array.dtype.kind in "biu" and array.size:
         # Within the range seen: it may be that of an index.
         low, high = int(array.min()), int(array.max())
