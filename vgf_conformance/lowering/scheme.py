@@ -28,6 +28,9 @@ _STEP = 1e-5
 _ALIKE = 1e-3
 #: How many bins off fp32 may place an end, where counts were rescaled to other bins, or sums pass 2^24.
 _BINS = 1
+#: By what share of all values fp32 may misjudge how many lie below an end then. Bins at the ends are mostly
+#: empty: one value more or less moves an end over many of them.
+_COUNT_SHARE = 2.0**-22
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,17 +100,19 @@ def ranges(histogram: Float, low: float, high: float, codes: int) -> Iterator[tu
     width = (high - low) / histogram.size
     exact = histogram.sum() < 2**24 and not (histogram % 1).any()
     shifts = (0,) if exact else range(-_BINS, _BINS + 1)
-    for start, end in _smallest(histogram, width, codes):
-        for first, last in sorted(
-            itertools.product(shifts, shifts), key=lambda pair: abs(pair[0]) + abs(pair[1])
-        ):
-            yield low + width * (start + first), low + width * (end + last + 1)
+    misjudged = 0.0 if exact else _COUNT_SHARE * float(histogram.sum())
+    for count in dict.fromkeys((0.0, misjudged, -misjudged)):
+        for start, end in _smallest(histogram, width, codes, count):
+            for first, last in sorted(
+                itertools.product(shifts, shifts), key=lambda pair: abs(pair[0]) + abs(pair[1])
+            ):
+                yield low + width * (start + first), low + width * (end + last + 1)
 
 
-def _smallest(histogram: Float, width: float, codes: int) -> Iterator[tuple[int, int]]:
+def _smallest(histogram: Float, width: float, codes: int, misjudged: float) -> Iterator[tuple[int, int]]:
     """First and last bin after each step until the error grows."""
     smallest = np.inf
-    for start, end in _narrowing(histogram):
+    for start, end in _narrowing(histogram, misjudged):
         error = _squared_error(histogram, width, start, end, codes)
         if error > smallest * (1 + _ALIKE):
             return
@@ -115,14 +120,17 @@ def _smallest(histogram: Float, width: float, codes: int) -> Iterator[tuple[int,
         yield start, end
 
 
-def _narrowing(histogram: Float) -> Iterator[tuple[int, int]]:
-    """First and last bin, after each step that lets go of bins at the end that has more empty ones."""
+def _narrowing(histogram: Float, misjudged: float = 0.0) -> Iterator[tuple[int, int]]:
+    """First and last bin, after each step that lets go of bins at the end that has more empty ones.
+
+    ``misjudged`` values more are taken to lie below each end.
+    """
     below, total = np.cumsum(histogram).tolist(), float(histogram.sum())
     start, end = 0, histogram.size - 1
     alpha, beta = 0.0, 1.0
     while alpha < beta:
-        first = max(start, min(end, bisect.bisect_left(below, (alpha + _STEP) * total)))
-        last = min(end, max(start, bisect.bisect_right(below, (beta - _STEP) * total) - 1))
+        first = max(start, min(end, bisect.bisect_left(below, (alpha + _STEP) * total - misjudged)))
+        last = min(end, max(start, bisect.bisect_right(below, (beta - _STEP) * total - misjudged) - 1))
         if first - start > end - last:
             alpha, moved = alpha + _STEP, (first, end)
         else:
