@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -97,10 +98,14 @@ def test_odd_records_make_reports(tmp_path: Path) -> None:
 
 
 def test_odd_records_make_reports_after_the_store_too(tmp_path: Path) -> None:
+    """What was written and read back is reported as it was before, but for when it was written."""
+    when = "2026-05-11T08:52:41.500+00:00"
+    records = [dataclasses.replace(item, written=when) for item in odd_records()]
     with ResultsWriter(tmp_path, RUN) as writer:
-        for item in odd_records():
+        for item in records:
             writer.append(item)
-    write_reports(read_results([tmp_path]), tmp_path)
+    read = written(tmp_path / "read", *read_results([tmp_path]).records)
+    assert read == written(tmp_path / "made", *records)
 
 
 def test_a_folder_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
