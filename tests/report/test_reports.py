@@ -12,6 +12,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from tests.report.synthetic import RUN, synthetic
 from tests.results.records import record
 from vgf_conformance.report import compare_table, summary_table, write_reports
+from vgf_conformance.report.check import print_tables
 from vgf_conformance.report.failure import causes_text, failure_text
 from vgf_conformance.report.tally import NOTHING
 from vgf_conformance.report.tolerance import tolerance_report
@@ -337,6 +338,19 @@ def test_failures_are_shown_by_cause() -> None:
     assert "  in add (2); FP none, INT none; on reference, emulation" in text
     # The smallest stands for each.
     assert re.findall("again: run (.*)", text) == ["as_well", "small", "other"]
+
+
+def test_check_explains_each_cause_once(capsys: pytest.CaptureFixture[str]) -> None:
+    places = [("FP", "none", "reference"), ("FP", "none", "emulation"), ("INT", "a8w8-pc", "reference")]
+    names = ("profile", "scheme", "target")
+    records = [failing("inputs", "ADD", **dict(zip(names, place, strict=True))) for place in places]
+    print_tables([*records, failing("inputs", "MUL", profile="INT", target="emulation")])
+    told = capsys.readouterr().out
+    assert re.findall(r"(.*): fail at lower \(wrong\): the TOSA graph is wrong", told) == [
+        "FP none on reference and emulation; INT a8w8-pc on reference",
+        "INT none on emulation",
+    ]
+    assert told.count("again: run inputs") == 2
 
 
 def test_failures_fit_a_screen() -> None:
