@@ -30,6 +30,8 @@ FULL_PACK = Path("build/full.zip")
 
 SYSTEM_PACKAGES = ("libvulkan1", "mesa-vulkan-drivers")
 
+BROWSER_PACKAGES = {"chromium": "chromium", "chromedriver": "chromium-driver"}
+
 
 @nox.session
 def lint(session: nox.Session) -> None:
@@ -48,6 +50,17 @@ def tests(session: nox.Session) -> None:
     install_stack(session)
     options = session.posargs or ["--cov", "--cov-report=term", "--cov-fail-under=85"]
     run(session, "pytest", "tests", "-n", "auto", *options)
+
+
+@nox.session(venv_backend="none", default=False)
+def browser(session: nox.Session) -> None:
+    """The tests of the page's script, in Chromium; skipped where that is not installed."""
+    missing = [package for program, package in BROWSER_PACKAGES.items() if shutil.which(program) is None]
+    if missing:
+        session.skip(f"Chromium is missing; on Debian: apt-get install {' '.join(missing)}")
+    install_stack(session)
+    run(session, "python", "-m", "pip", "install", "--quiet", "-c", CONSTRAINTS, "-e", ".[browser]")
+    run(session, "pytest", "tests/browser", *session.posargs)
 
 
 @nox.session(venv_backend="none")

@@ -181,15 +181,6 @@ class Refuses(Faithful):
         raise Refused(Verdict.UNSUPPORTED, Stage.RUN, Finding.INVALID, "no such operator here")
 
 
-class CrashesLater(Faithful):
-    """Answers rightly and dies a moment after, as a driver's own threads may make it."""
-
-    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
-        faulthandler.disable()
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGSEGV)).start()
-        return outputs
-
-
 class Counting(Faithful):
     """Notes each build, to show how many samples share one."""
 
@@ -197,6 +188,15 @@ class Counting(Faithful):
         with Path(os.environ[COUNT_FILE]).open("a") as file:
             file.write(f"{os.getpid()}\n")
         return super().build(delegate)
+
+
+class CrashesLater(Counting):
+    """Answers rightly and dies a moment after, as a driver's own threads may make it."""
+
+    def fault(self, outputs: list[Array], sentinel: int) -> list[Array]:
+        faulthandler.disable()
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGSEGV)).start()
+        return outputs
 
 
 class Numbered:
@@ -253,6 +253,16 @@ class Remembers:
         return Planted(
             ReferenceRunner().build(delegate),
             lambda outputs, sentinel: [np.add(item, spoilt) for item in outputs],
+        )
+
+
+class Negates:
+    """Gives the negative of every result."""
+
+    def build(self, delegate: Delegate) -> Planted:
+        return Planted(
+            ReferenceRunner().build(delegate),
+            lambda outputs, sentinel: [np.negative(item) for item in outputs],
         )
 
 

@@ -183,6 +183,17 @@ def test_filters(options: list[str], chosen: list[str], project: Project) -> Non
     assert [line for line in listed.outlines if "::" in line] == chosen
 
 
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["here", "xdist"])
+def test_where_only_another_tier_matches_it_is_named(options: tuple[str, ...], project: Project) -> None:
+    result = project.run("-k", "exp", *options)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    told_of = (
+        "no case of the tier smoke was selected; 2 matching cases are in the tier nightly: add --tier nightly"
+    )
+    assert told_of in told(result)
+    assert "the tier" not in told(project.run("-k", "no such name", *options))
+
+
 def test_programs_in_a_stand_alone_runner(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stand-in takes absolute values, and so errs on sums: that is the runtime's, not the driver's."""
     monkeypatch.setenv(executor_runner.MODE, "abs")
@@ -241,8 +252,11 @@ def test_an_unexpected_failure_fails_and_says_why(project: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(failed=2, deselected=10)
     text = told(result)
-    assert "nothing was delegated (aten.sort.default: Not included in" in text
-    assert f"pytest '{SORT[0]}' --tier smoke --seed 7" in text
+    # Both targets have one cause, which is told once: not by pytest for each case as well.
+    assert "2 unexpected, 1 cause:" in text
+    assert text.count("nothing was delegated (aten.sort.default: Not included in") == 1
+    assert text.count(f"pytest '{SORT[0]}' --tier smoke --seed 7") == 1
+    assert "Captured log" not in text
     assert [(item.verdict, item.unexpected) for item in project.read().records] == [
         (Verdict.UNSUPPORTED, True)
     ] * 2

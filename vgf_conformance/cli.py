@@ -576,7 +576,7 @@ def _compare(parsed: argparse.Namespace) -> int:
     from vgf_conformance.report import compare_table
     from vgf_conformance.report.drivers import drivers_page, drivers_text
     from vgf_conformance.report.markdown import code, document
-    from vgf_conformance.results.merge import compare_runs
+    from vgf_conformance.results.compare import compare_runs
 
     if parsed.output:
         files.require_place(parsed.output, ".md")

@@ -405,7 +405,7 @@ def _fault(target: Target) -> str | None:
     return None if np.array_equal(output, np.abs(values)) else f"wrong numbers: |{values}| gave {output}"
 
 
-def _launch(command: list[str]) -> subprocess.CompletedProcess[str] | str:
+def _launch(command: list[str], seconds: float = _SECONDS) -> subprocess.CompletedProcess[str] | str:
     """Run ``command``; return the finished process, or in words why it did not succeed."""
     try:
         process = subprocess.run(
@@ -415,12 +415,12 @@ def _launch(command: list[str]) -> subprocess.CompletedProcess[str] | str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_SECONDS,
+            timeout=seconds,
         )
     except OSError as error:
         return f"does not start ({error.strerror})"
     except subprocess.TimeoutExpired:
-        return f"no answer within {_SECONDS:g} s"
+        return f"no answer within {seconds:g} s"
     return process if process.returncode == 0 else _explained(process)
 
 
@@ -448,7 +448,7 @@ def _abilities(checks: Iterable[Check]) -> tuple[Check, ...]:
     )
 
 
-def _ability(subject: str, needs: Iterable[Check], tried: Iterable[Check]) -> Check:
+def _ability(subject: str, needs: Iterable[Check], tried: Sequence[Check]) -> Check:
     if all(check.ok for check in tried):
         return Check(subject, True, "usable")
     cause = next(need for need in needs if not need.ok)
@@ -458,7 +458,8 @@ def _ability(subject: str, needs: Iterable[Check], tried: Iterable[Check]) -> Ch
         found = f"{_ABSENT} ({_FOR_MODELS})" if subject == "lowering" else _ABSENT
     else:
         found = "not usable, as it comes"
-    return Check(subject, False, found, cause.advice, cause.optional)
+    optional = all(check.optional for check in tried if not check.ok)
+    return Check(subject, False, found, cause.advice, optional)
 
 
 def _line(check: Check) -> tuple[str, str, str]:

@@ -16,6 +16,7 @@ from executorch.backends.arm.vgf.model_converter import (
     require_model_converter_executable,
 )
 
+from tests.fakes import COUNT_FILE
 from tests.subjects import FP, INT, randn, request, subject
 from vgf_conformance.cases.case import OPERATOR_BUDGET
 from vgf_conformance.evaluation.evaluate import Evaluator
@@ -146,9 +147,20 @@ def test_a_crash_is_a_verdict_and_the_worker_restarts(
     assert evaluate(fake, SOUND).verdict is Verdict.PASS
 
 
-def test_a_crash_between_two_cases_is_told(evaluate: Evaluate) -> None:
+def wait_for_end(process: int, seconds: float = 30) -> None:
+    """Wait until a child has ended; that it did is left for its parent to find."""
+    end = time.monotonic() + seconds
+    while Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_crash_between_two_cases_is_told(
+    evaluate: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(COUNT_FILE, str(tmp_path / "workers"))
     assert evaluate("CrashesLater", PLANTED).verdict is Verdict.PASS
-    time.sleep(1)
+    wait_for_end(int((tmp_path / "workers").read_text().splitlines()[-1]))
     record = evaluate("CrashesLater", SOUND)
     assert caught(record) == (Verdict.CRASH, Stage.RUN, CRASHED)
     assert record.message == "the worker was ended by SIGSEGV, after the run before this one"

@@ -37,8 +37,9 @@ from vgf_conformance.packs.pack import LoadedCall, misfit, open_pack, sound_grap
 from vgf_conformance.qualification import statement, waivers
 from vgf_conformance.qualification.mandatory import mandatory_cases
 from vgf_conformance.report import summary_table
+from vgf_conformance.results.compare import compare_runs
 from vgf_conformance.results.expectations import load_expectations
-from vgf_conformance.results.merge import compare_runs, merge
+from vgf_conformance.results.merge import merge
 from vgf_conformance.results.store import ResultsWriter, read_results
 from vgf_conformance.targets.vulkan import choose_driver
 from vgf_conformance.untrusted import Malformed, read_bytes

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -11,14 +12,17 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from tests.report.synthetic import RUN, synthetic
 from tests.results.records import record
 from vgf_conformance.report import compare_table, summary_table, write_reports
+from vgf_conformance.report.check import print_tables
+from vgf_conformance.report.failure import causes_text, failure_text
 from vgf_conformance.report.tally import NOTHING
 from vgf_conformance.report.tolerance import tolerance_report
 from vgf_conformance.results.baselines import Baseline, key_of
-from vgf_conformance.results.merge import Results, compare_runs
-from vgf_conformance.results.record import Comparison, DelegateFacts, Metrics, Record, Sensitivity
+from vgf_conformance.results.compare import compare_runs
+from vgf_conformance.results.merge import Results
+from vgf_conformance.results.record import Comparison, DelegateFacts, FirstWrong, Metrics, Record, Sensitivity
 from vgf_conformance.results.store import ResultsWriter, read_results
 from vgf_conformance.terminal import visible
-from vgf_conformance.vocabulary import Stage, UserError, Verdict
+from vgf_conformance.vocabulary import Finding, Stage, UserError, Verdict
 
 NASTY = "</script><script>alert(1)</script><!-- ]]> & \" ' | ` \x00\x1b \udc80 \u2028 ünï ✗"
 NAN = float("nan")
@@ -91,14 +95,18 @@ def test_odd_records_make_reports(tmp_path: Path) -> None:
     pages = written(tmp_path, *odd_records(), warnings=[NASTY])
     assert len(JUnitXml.fromstring(pages["junit.xml"].encode())) == 1
     assert all(len(page) < 200_000 for page in pages.values())
-    assert "\n3 unexpected:" in summary_table(Results(records=odd_records()))
+    assert "\n3 unexpected, 3 causes:" in summary_table(Results(records=odd_records()))
 
 
 def test_odd_records_make_reports_after_the_store_too(tmp_path: Path) -> None:
+    """What was written and read back is reported as it was before, but for when it was written."""
+    when = "2026-05-11T08:52:41.500+00:00"
+    records = [dataclasses.replace(item, written=when) for item in odd_records()]
     with ResultsWriter(tmp_path, RUN) as writer:
-        for item in odd_records():
+        for item in records:
             writer.append(item)
-    write_reports(read_results([tmp_path]), tmp_path)
+    read = written(tmp_path / "read", *read_results([tmp_path]).records)
+    assert read == written(tmp_path / "made", *records)
 
 
 def test_a_folder_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
@@ -286,17 +294,102 @@ def test_summary_counts_and_shows_the_unexpected() -> None:
         "unexpected",
     ]
     assert lines[3].split() == ["FP", "none", "reference", "1", "1", "1", "1", "1"]
-    assert lines[-4:] == [
-        "1 unexpected:",
-        "  suites/operators/test_elementwise.py::add[c-FP-none-reference]: crash at lower",
-        "    SIGSEGV",
+    assert lines[-6:] == [
+        "1 unexpected, 1 cause:",
+        "",
+        "1 case: crash at lower",
+        "  suites/operators/test_elementwise.py::add[c-FP-none-reference]",
+        "    crash at lower: SIGSEGV",
         "    again: run c",
     ]
 
 
-def test_summary_of_many_unexpected_is_cut() -> None:
-    records = [record(sample=f"{number:03}", verdict=Verdict.FAIL, unexpected=True) for number in range(50)]
-    assert summary_table(Results(records=records)).endswith("... and 30 more: the reports list all")
+def failing(sample: str, operator: str = "", **more: Any) -> Record:
+    first = FirstWrong(Stage.LOWER, "delegate 0", operator, 3, "aten.add.Tensor", "exact", "2 of 3 elements")
+    return record(
+        sample=sample,
+        verdict=Verdict.FAIL,
+        unexpected=True,
+        first_wrong=first if operator else None,
+        **{"finding": Finding.WRONG, "repro": f"run {sample}", **more},
+    )
+
+
+def test_failures_are_shown_by_cause() -> None:
+    """One stage, finding and first wrong operator are one cause, whatever case, profile and target."""
+    large = [Comparison("reference/eager", Stage.LOWER, 0, False, "exact", Metrics(900, 3, max_abs=2.0))]
+    records = [
+        failing("large", "ADD", comparisons=large),
+        failing("small", "ADD", profile="INT", target="emulation"),
+        failing("other", "MUL"),
+        failing("raised", finding=Finding.RAISED, message="shape (3, 4) of node_7 is refused\nat line 3"),
+        failing("as_well", finding=Finding.RAISED, message="shape (5,) of node_8 is refused"),
+        record(sample="healed", unexpected=True, expectation_note="it passes: remove entry 1"),
+    ]
+    text = causes_text(records)
+    assert text.startswith("6 unexpected, 4 causes:\n")
+    heads = [line for line in text.splitlines() if re.match(r"\d+ cases?: ", line)]
+    assert heads == [
+        "2 cases: fail at lower (raised)",
+        "2 cases: fail at lower (wrong), first wrong: ADD",
+        "1 case: unexpected pass",
+        "1 case: fail at lower (wrong), first wrong: MUL",
+    ]
+    assert "  in add (2); FP none, INT none; on reference, emulation" in text
+    # The smallest stands for each.
+    assert re.findall("again: run (.*)", text) == ["as_well", "small", "other"]
+
+
+def test_check_explains_each_cause_once(capsys: pytest.CaptureFixture[str]) -> None:
+    places = [("FP", "none", "reference"), ("FP", "none", "emulation"), ("INT", "a8w8-pc", "reference")]
+    names = ("profile", "scheme", "target")
+    records = [failing("inputs", "ADD", **dict(zip(names, place, strict=True))) for place in places]
+    print_tables([*records, failing("inputs", "MUL", profile="INT", target="emulation")])
+    told = capsys.readouterr().out
+    assert re.findall(r"(.*): fail at lower \(wrong\): the TOSA graph is wrong", told) == [
+        "FP none on reference and emulation; INT a8w8-pc on reference",
+        "INT none on emulation",
+    ]
+    assert told.count("again: run inputs") == 2
+
+
+def test_failures_fit_a_screen() -> None:
+    """Hundreds of cases with long messages and logs, of 30 causes."""
+    long = "x" * 1000
+    records = [
+        failing(f"{number:03}", f"OPERATOR_{number % 30}", message=f"{long}\n" * 50, log=f"{long}\n" * 50)
+        for number in range(300)
+    ]
+    lines = causes_text(records).splitlines()
+    assert len(lines) < 80
+    assert max(map(len, lines)) < 200
+    assert lines[-1] == "  ... and 16 more causes: the reports list all cases"
+    assert "  10 cases: fail at lower (wrong), first wrong: OPERATOR_4: run 004" in lines
+
+
+def test_a_failure_shows_the_figures_of_what_is_worst(tmp_path: Path) -> None:
+    """NaN for a number is worse than any number, and its figures are not those of the numbers around it."""
+    spoilt = Metrics(9, 1, max_abs=1e-4, max_ulp=3.0, sqnr_db=78.0, nonfinite_mismatches=1)
+    spoilt.worst_index, spoilt.worst_actual, spoilt.worst_expected = (4,), NAN, 0.25
+    mild = Metrics(9, 2, max_abs=0.5, max_ulp=900.0, sqnr_db=31.0)
+    pairs = [
+        Comparison("reference/eager", Stage.LOWER, 0, False, "exact", mild, headroom=2.0),
+        Comparison("reference/eager", Stage.LOWER, 1, False, "exact", spoilt, headroom=0.0),
+        Comparison("reference/eager", Stage.LOWER, 2, True, "exact", Metrics(9, 0), headroom=0.0),
+    ]
+    item = failing("odd", comparisons=pairs)
+    rows = [line.split() for line in failure_text(item).splitlines() if line.startswith("reference/eager")]
+    assert rows == [
+        ["reference/eager", "1", "exact", "NaN", "for", "0.25", "-∞", "dB", "∞", "%"],
+        ["reference/eager", "0", "exact", "900", "ULP", "31", "dB", "200", "%"],
+    ]
+    pages = written(tmp_path, item)
+    assert re.search(r"NaN for 0\.25 .*∞ %", pages["tolerance.md"])
+    assert "NaN for 0.25, bound used ∞ %" in pages["junit.xml"]
+    worst = next(
+        value for value in page_data(pages["report.html"])["pool"] if "nonfinite_mismatches" in value
+    )
+    assert (worst["sqnr_db"], worst["headroom"]) == ("-inf", "inf")
 
 
 def test_compare_table_says_what_changed() -> None:

@@ -20,7 +20,8 @@ from vgf_conformance.comparison.drivers import compare_drivers, side
 from vgf_conformance.report import compare_table, summary_table, write_reports
 from vgf_conformance.report.drivers import drivers_page, drivers_text
 from vgf_conformance.report.failure import failure_text
-from vgf_conformance.results.merge import Results, compare_runs
+from vgf_conformance.results.compare import compare_runs
+from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import SCHEMA_VERSION
 from vgf_conformance.results.store import (
     LINE_LIMIT,

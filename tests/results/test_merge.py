@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from tests.results.records import record
-from vgf_conformance.results.merge import Results, compare_runs, merge
+from vgf_conformance.results.compare import compare_runs
+from vgf_conformance.results.merge import Results, merge
 from vgf_conformance.results.record import DelegateFacts, Leftover, Record
+from vgf_conformance.results.shards import Shard, artifact_of
 from vgf_conformance.vocabulary import Stage, Verdict
 
 
@@ -65,6 +70,43 @@ def test_equal_runs_are_not_worse() -> None:
     comparison = compare_runs(results, results)
     assert comparison == type(comparison)()
     assert not comparison.worse
+
+
+def selected(results: Results, *samples: str, **run: Any) -> Results:
+    """``results`` as those of a run with a plan of ``samples``."""
+    plan = [record(sample=name).id for name in samples]
+    return replace(results, runs=[{**results.runs[0], **run}], plan=plan)
+
+
+def test_what_a_run_was_not_asked_for_is_not_missing() -> None:
+    """A run with -k has all that it planned; one that died lacks some of it."""
+    old = run(*(record(sample=name) for name in "abcd"))
+    part = selected(run(record(sample="a")), "a", "b", selection={"names": "a or b"})
+    comparison = compare_runs(old, part)
+    assert [item.sample for item in comparison.missing_cases] == ["b"]
+    assert comparison.not_asked_for == 2
+    assert comparison.worse
+    assert not compare_runs(old, selected(run(record(sample="a")), "a", selection={"names": "a"})).worse
+
+
+def test_what_is_gone_from_the_suites_is_missing() -> None:
+    """Two runs that select alike: what the later one did not even plan has gone."""
+    old = selected(run(record(sample="a"), record(sample="b")), "a", "b", selection={"tiers": "smoke"})
+    new = selected(run(record(sample="a")), "a", selection={"tiers": "smoke"})
+    comparison = compare_runs(old, new)
+    assert [item.sample for item in comparison.missing_cases] == ["b"]
+    assert comparison.not_asked_for == 0
+
+
+def test_another_shard_was_not_asked_for() -> None:
+    names = "abcdefgh"
+    old = selected(run(*(record(sample=name) for name in names)), *names)
+    inside = [name for name in names if Shard(2, 1).holds(artifact_of(record(sample=name).id))]
+    assert 0 < len(inside) < len(names)
+    new = selected(run(*(record(sample=name) for name in inside[1:])), *names, shard="1/2")
+    comparison = compare_runs(old, new)
+    assert [item.sample for item in comparison.missing_cases] == inside[:1]
+    assert comparison.not_asked_for == len(names) - len(inside)
 
 
 def test_delegation_is_compared_once_for_each_lowered_program() -> None:

@@ -29,7 +29,7 @@ _GRADES = list(Grade)
 def accuracy(subject: Subject, prepared: Prepared, record: Record) -> Accuracy | None:
     """The accuracy on the record's target; None where no floating-point output was compared with eager's."""
     found = [
-        item.metrics.sqnr_db
+        -math.inf if item.metrics.nonfinite_mismatches else item.metrics.sqnr_db
         for item in record.comparisons
         if item.pair == f"{record.target}/eager"
         and item.metrics is not None

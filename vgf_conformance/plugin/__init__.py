@@ -20,7 +20,7 @@ from vgf_conformance.plugin.operators import OPERATORS, Operators
 from vgf_conformance.plugin.records import Records, Sender
 from vgf_conformance.plugin.selection import Selection, finished_before
 from vgf_conformance.plugin.settings import EXPECTATIONS, SETTINGS, SUITES, UNCOVERED, Settings, add_options
-from vgf_conformance.plugin.summary import Summary
+from vgf_conformance.plugin.summary import FailuresByCause, Summary
 from vgf_conformance.plugin.workers import is_worker
 from vgf_conformance.results.claims import load_reasons
 from vgf_conformance.results.expectations import load_expectations
@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     parts: list[object] = [evaluation, machine, selection, Sender(config, selection, machine)]
     if not is_worker(config):
         records = Records(config, settings, selection, machine, operators)
-        parts += [records, Summary(config, settings, selection, records, expectations)]
+        parts += [records, FailuresByCause(), Summary(config, settings, selection, records, expectations)]
     # Only with pytest-xdist are there hooks for it.
     parts.append(Distribution(config, selection))
     config.stash[SETTINGS] = settings

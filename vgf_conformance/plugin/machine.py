@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vgf_conformance.plugin.settings import Settings
+from vgf_conformance.plugin.settings import Settings, selection
 from vgf_conformance.plugin.workers import describes_its_machine
 from vgf_conformance.targets.environment import environment
 from vgf_conformance.terminal import visible
@@ -35,6 +35,7 @@ class Machine:
             raise pytest.UsageError(visible(str(error))) from error
         self.environment["hostname"] = platform.node()
         self.environment["options"] = shlex.join(self._config.invocation_params.args)
+        self.environment["selection"] = selection(settings, self._config)
         self.environment["seed"] = settings.seed
         if settings.shard:
             self.environment["shard"] = str(settings.shard)

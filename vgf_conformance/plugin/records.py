@@ -24,6 +24,11 @@ _SENT = "vgf_conformance"
 _RECORD, _NOT_RUN, _PLAN, _MACHINE = "record", "not_run", "plan", "machine"
 
 
+def has_record(report: pytest.TestReport) -> bool:
+    """Whether the test that is reported left a record."""
+    return _RECORD in getattr(report, _SENT, {})
+
+
 class Sender:
     """Attaches to the report of an item what the controller writes."""
 
@@ -37,7 +42,12 @@ class Sender:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
         """Send the record along with the report."""
         outcome = yield
-        if call.when != "call" or not isinstance(item, SuiteItem):
+        if not isinstance(item, SuiteItem):
+            return
+        report = outcome.get_result()  # type: ignore[attr-defined]
+        # The harness logs nothing; what libraries log is hundreds of lines a case.
+        report.sections = [part for part in report.sections if not part[0].startswith("Captured log")]
+        if call.when != "call":
             return
         sent: dict[str, Any] = {}
         if item.not_run:
@@ -50,7 +60,7 @@ class Sender:
             sent[_PLAN] = self._selection.plan
             if self._is_worker:
                 sent[_MACHINE] = self._machine.environment
-        setattr(outcome.get_result(), _SENT, sent)  # type: ignore[attr-defined]
+        setattr(report, _SENT, sent)
 
 
 class Records:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
@@ -28,6 +29,8 @@ class Collected:
     whole: list[str] = dataclasses.field(default_factory=list)
     #: Why fewer cases run than were asked for, in words.
     kept: list[str] = dataclasses.field(default_factory=list)
+    #: Where no case of the chosen tier matches: how many of each other tier do.
+    other_tiers: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 def finished_before(config: pytest.Config, settings: Settings, expectations: Expectations) -> dict[str, bool]:
@@ -62,11 +65,12 @@ class Selection:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
-        """Select by profile, scheme and tier; then, after pytest's own selection, shard and resume."""
+        """Select by profile and scheme; then, after pytest's own selection, by tier, shard and resume."""
         cases = [item for item in items if isinstance(item, SuiteItem)]
         self._note_stale(cases)
         self._leave_out(items, self._unwanted)
         yield
+        self._leave_out_tiers(items)
         self.plan = [item.nodeid for item in items if isinstance(item, SuiteItem)]
         shard = self._settings.shard
         if shard:
@@ -88,11 +92,17 @@ class Selection:
 
     def _unwanted(self, item: SuiteItem) -> bool:
         settings = self._settings
-        return (
-            bool(settings.profiles and item.profile.name not in settings.profiles)
-            or bool(settings.schemes and item.scheme not in settings.schemes)
-            or (settings.tier != "all" and item.tier != settings.tier)
+        return bool(settings.profiles and item.profile.name not in settings.profiles) or bool(
+            settings.schemes and item.scheme not in settings.schemes
         )
+
+    def _leave_out_tiers(self, items: list[pytest.Item]) -> None:
+        """Deselect the cases of tiers that are not asked for, and note them where no other case is left."""
+        tiers = Counter(item.tier for item in items if isinstance(item, SuiteItem))
+        chosen = self._settings.tier
+        self._leave_out(items, lambda item: chosen not in ("all", item.tier))
+        if tiers and not any(isinstance(item, SuiteItem) for item in items):
+            self.collected.other_tiers = dict(tiers)
 
     @property
     def _names_cases(self) -> bool:

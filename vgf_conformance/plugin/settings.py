@@ -122,22 +122,25 @@ def _results_folder(text: str) -> Path:
     return folder
 
 
-def not_asked_for(settings: Settings, config: pytest.Config) -> list[str]:
-    """What this run leaves out because of its options, in words for the reports."""
+def selection(settings: Settings, config: pytest.Config) -> dict[str, str]:
+    """What options and arguments limit a run to, by kind: ``{"tiers": "smoke", "names": "add and INT"}``."""
     chosen = {
         "tiers": () if settings.tier == "all" else (settings.tier,),
         "profiles": sorted(settings.profiles),
         "schemes": sorted(settings.schemes),
         "targets": () if set(settings.targets) == set(DEFAULT_TARGETS) else settings.targets,
-        "shards": (str(settings.shard),) if settings.shard else (),
         "names": filter(None, [config.getoption("keyword")]),
         "paths": () if config.args == [SUITES] else config.args,
     }
-    return [
-        f"not run: {what} other than {', '.join(only)}"
-        for what, values in chosen.items()
-        if (only := [*values])
-    ]
+    return {what: ", ".join(only) for what, values in chosen.items() if (only := [*values])}
+
+
+def not_asked_for(settings: Settings, config: pytest.Config) -> list[str]:
+    """What this run leaves out because of its options, in words for the reports."""
+    limits = selection(settings, config)
+    if settings.shard:
+        limits["shards"] = str(settings.shard)
+    return [f"not run: {what} other than {only}" for what, only in limits.items()]
 
 
 #: The command line of the run.

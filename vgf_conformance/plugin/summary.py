@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from _pytest.terminal import TerminalReporter
 
-from vgf_conformance.plugin.records import Records
+from vgf_conformance.plugin.records import Records, has_record
 from vgf_conformance.plugin.selection import Selection
 from vgf_conformance.plugin.settings import BASELINES, EXPECTATIONS, Settings
 from vgf_conformance.report import summary_table, write_reports
@@ -18,6 +18,20 @@ from vgf_conformance.results.record import Record
 from vgf_conformance.results.store import read_results
 from vgf_conformance.terminal import Enduring, visible
 from vgf_conformance.vocabulary import UserError
+
+
+class FailuresByCause:
+    """Keeps pytest from telling each failed case by itself: the summary tells of them by cause."""
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Iterator[None]:
+        """Hold back the reports of failed cases while failures are printed."""
+        failed = terminalreporter.stats.pop("failed", [])
+        if others := [report for report in failed if not has_record(report)]:
+            terminalreporter.stats["failed"] = others
+        yield
+        if failed:
+            terminalreporter.stats["failed"] = failed
 
 
 class Summary:
@@ -68,6 +82,9 @@ class Summary:
         collected, records = self._selection.collected, self._records
         for entry in collected.stale:
             _tell(terminalreporter, f"stale known failure: {entry}", red=True)
+        for tier, count in collected.other_tiers.items():
+            matching = f"{count} matching cases are in the tier {tier}: add --tier {tier}"
+            _tell(terminalreporter, f"no case of the tier {self._settings.tier} was selected; {matching}")
         if records.operators.claimless:
             _tell(terminalreporter, f"no claims to compare with: {records.operators.claimless}")
         if records.set_aside:

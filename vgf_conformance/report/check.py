@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from tabulate import tabulate
 
-from vgf_conformance.report.failure import first_wrong_text, quantise_fault_text
-from vgf_conformance.report.tally import accuracy_text
+from vgf_conformance.report.failure import Cause, first_wrong_text, quantise_fault_text
+from vgf_conformance.report.tally import accuracy_text, grouped, nonfinite_text
 from vgf_conformance.results.record import SCHEMA_VERSION, Accuracy, Comparison, Record
 from vgf_conformance.terminal import complain, say, warn
 from vgf_conformance.vocabulary import Finding, Stage, Verdict
@@ -73,8 +73,8 @@ def _file_report(records: list[Record]) -> str:
     lines += ["", tabulate([_row(record) for record in records], _HEADERS, tablefmt="plain"), ""]
     lines += sorted({f"note: {note}" for record in records for note in record.notes})
     failed = [record for record in records if record.verdict is not Verdict.PASS]
-    for _, same in itertools.groupby(failed, lambda record: (record.profile, record.scheme, record.message)):
-        lines += _explanation(list(same))
+    for same in grouped(failed, Cause.of).values():
+        lines += _explanation(same)
     return "\n".join(lines)
 
 
@@ -113,15 +113,20 @@ def _accuracy(found: Accuracy | None) -> tuple[str, str]:
 
 
 def _last(record: Record, pair: str) -> Comparison | None:
-    """The worst output of a pair, by absolute error."""
-    found = [item for item in record.comparisons if item.pair == pair and item.metrics is not None]
-    return max(found, key=lambda item: (item.metrics and item.metrics.max_abs) or 0.0, default=None)
+    """The worst output of a pair: by NaN and infinity for something else, then by absolute error."""
+    found = [(item.metrics, item) for item in record.comparisons if item.pair == pair and item.metrics]
+    key = [(metrics.nonfinite_mismatches > 0, metrics.max_abs or 0.0) for metrics, _ in found]
+    return found[key.index(max(key))][1] if found else None
 
 
 def _error(comparison: Comparison | None) -> str:
-    if comparison is None or comparison.metrics is None or comparison.metrics.max_abs is None:
+    if comparison is None or comparison.metrics is None:
         return "-"
     metrics = comparison.metrics
+    if metrics.nonfinite_mismatches:
+        return nonfinite_text(metrics)
+    if metrics.max_abs is None:
+        return "-"
     if metrics.differing == 0:
         return "exact"
     ulp = f" ({metrics.max_ulp:.3g} ULP)" if metrics.max_ulp is not None and metrics.max_ulp < 1e4 else ""
@@ -133,7 +138,7 @@ def _steps(comparison: Comparison | None) -> str:
         return "-"
     if comparison.metrics.differing == 0:
         return "exact"
-    if comparison.metrics.max_lsb is not None:
+    if comparison.metrics.max_lsb is not None and not comparison.metrics.nonfinite_mismatches:
         return f"{comparison.metrics.max_lsb:.3g} LSB"
     return _error(comparison)
 
@@ -155,16 +160,19 @@ _MEANING = {
 
 
 def _explanation(records: list[Record]) -> list[str]:
-    """Why targets of one artifact failed alike, and how to see the first of them again."""
+    """Why records failed of one cause, and how to see the first of them again."""
     record = records[0]
-    targets = " and ".join(item.target for item in records)
+    places = "; ".join(
+        f"{profile} {scheme} on {' and '.join(item.target for item in members)}"
+        for (profile, scheme), members in grouped(records, lambda item: (item.profile, item.scheme)).items()
+    )
     what = f" ({record.finding.value})" if record.finding else ""
     meaning = f": {_MEANING[record.stage]}" if record.verdict is Verdict.FAIL and record.stage else ""
     if record.finding is Finding.RAISED and record.stage is Stage.LOWER:
         meaning = ": lowering raises where it should leave the operator to the CPU"
     where = f" at {record.stage.value}" if record.stage else ""
     lines = [
-        f"{record.profile} {record.scheme} on {targets}: {record.verdict.value}{where}{what}{meaning}",
+        f"{places}: {record.verdict.value}{where}{what}{meaning}",
         f"  {record.message}",
     ]
     if record.sample != "inputs":

@@ -16,8 +16,10 @@ from vgf_conformance.report.tally import (
     duration,
     environment,
     notes,
+    sqnr,
     started,
     timespan,
+    used,
 )
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Comparison, Record
@@ -143,13 +145,17 @@ def _visible(value: Any) -> Any:
 
 
 #: Metrics that the page does not show.
-_UNSHOWN = {"max_rel", "cosine", "nonfinite_mismatches", "zero_sign_mismatches"}
+_UNSHOWN = {"max_rel", "cosine", "zero_sign_mismatches"}
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     """A comparison, rounded, without what is empty and with the metrics beside the rest."""
     values = {**dataclasses.asdict(comparison), "stage": comparison.stage.value}
     values.update(values.pop("metrics") or {})
+    if comparison.metrics:
+        values["sqnr_db"] = sqnr(comparison.metrics)
+        values["nonfinite_mismatches"] = comparison.metrics.nonfinite_mismatches or None
+    values["headroom"] = used(comparison)
     values["message"] = clipped(comparison.message, 1000)
     return {
         name: _rounded(value)

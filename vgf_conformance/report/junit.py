@@ -16,6 +16,7 @@ from vgf_conformance.report.tally import (
     percent,
     seconds,
     started,
+    used,
 )
 from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import NotRun, Record
@@ -69,7 +70,7 @@ def _details(record: Record) -> str:
         mark = {True: "pass", False: "FAIL", None: "reported"}[comparison.passed]
         lines.append(
             f"{mark}  {comparison.pair} at {comparison.stage.value}: {error_text(comparison)}, "
-            f"bound used {percent(comparison.headroom)} ({comparison.rule}) {comparison.message}".rstrip()
+            f"bound used {percent(used(comparison))} ({comparison.rule}) {comparison.message}".rstrip()
         )
     return "\n".join([*lines, f"again: {record.repro}"])
 

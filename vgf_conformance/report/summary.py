@@ -8,25 +8,23 @@ from textwrap import indent
 from tabulate import tabulate
 
 from vgf_conformance.report.claims_text import claims_lines
+from vgf_conformance.report.failure import causes_text
 from vgf_conformance.report.tally import (
     NOTHING,
     Column,
     Tally,
     accuracy_text,
     columns,
-    explanation,
     grouped,
     is_noisy,
     not_run,
     outcome,
     verdict_counts,
 )
-from vgf_conformance.results.merge import Change, DelegationChange, Results, RunComparison
+from vgf_conformance.results.compare import Change, DelegationChange, RunComparison
+from vgf_conformance.results.merge import Results
 from vgf_conformance.results.record import Record
 from vgf_conformance.vocabulary import Grade, Verdict
-
-#: How many unexpected verdicts the terminal shows in full; reports show all.
-SHOWN = 20
 
 
 def summary_table(results: Results) -> str:
@@ -34,7 +32,9 @@ def summary_table(results: Results) -> str:
     claims = [f"\n{line}" if number == 0 else line for number, line in enumerate(claims_lines(results))]
     counts = _counts(results.records)
     watched = _watched(results.records)
-    parts = [*results.warnings, *not_run(results), counts, *claims, *watched, *_unexpected(results.records)]
+    parts = [*results.warnings, *not_run(results), counts, *claims, *watched]
+    if unexpected := causes_text(record for record in results.records if record.unexpected):
+        parts.append(f"\n{unexpected}")
     return "\n".join(parts)
 
 
@@ -50,7 +50,10 @@ def compare_table(comparison: RunComparison) -> str:
         ("gained delegation", [_moved(item) for item in comparison.gained_delegation]),
     ]
     texts = [f"{title}: {len(rows)}\n{_plain(rows)}" for title, rows in sections if rows]
-    return "\n\n".join(texts) or "nothing changed"
+    texts = texts or ["nothing changed"]
+    if comparison.not_asked_for:
+        texts.append(f"not asked for in the later run: {comparison.not_asked_for} cases of the earlier one")
+    return "\n\n".join(texts)
 
 
 def _watched(records: Sequence[Record]) -> Iterator[str]:
@@ -111,19 +114,6 @@ def _counts(records: list[Record]) -> str:
     ]
     alignment = ["left"] * 3 + ["right"] * (len(headers) - 3)
     return tabulate(rows, headers, colalign=alignment, disable_numparse=True) if rows else "nothing was run"
-
-
-def _unexpected(records: Iterable[Record]) -> list[str]:
-    found = sorted((record for record in records if record.unexpected), key=lambda record: record.id)
-    lines = [f"\n{len(found)} unexpected:"] if found else []
-    for record in found[:SHOWN]:
-        lines.append(f"  {record.id}: {outcome(record)}")
-        lines += [f"    {line[:200]}" for line in explanation(record).splitlines()[:4]]
-        if record.repro:
-            lines.append(f"    again: {record.repro}")
-    if len(found) > SHOWN:
-        lines.append(f"  ... and {len(found) - SHOWN} more: the reports list all")
-    return lines
 
 
 def _change(change: Change) -> list[str]:

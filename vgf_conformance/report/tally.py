@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from vgf_conformance.results.merge import Results
-from vgf_conformance.results.record import Accuracy, Comparison, Record
+from vgf_conformance.results.record import Accuracy, Comparison, Metrics, Record
 from vgf_conformance.terminal import one_line
 from vgf_conformance.vocabulary import SCHEMES, TARGETS, Finding, Stage, Verdict
 
@@ -197,26 +197,56 @@ def severity(value: float | None) -> float:
     return math.inf if math.isnan(value) else value
 
 
+def used(comparison: Comparison) -> float | None:
+    """The share of the bound that was used; infinite where NaN or infinity wrongly stands for something else.
+
+    The comparison's own is that of the finite elements.
+    """
+    wrong = comparison.passed is False and comparison.metrics and comparison.metrics.nonfinite_mismatches
+    return math.inf if wrong else comparison.headroom
+
+
 def judged(records: Iterable[Record]) -> list[tuple[Record, Comparison]]:
-    """Every comparison that has a headroom, worst first."""
+    """Every comparison of which is known how much of its bound was used, worst first."""
     pairs = [
         (record, comparison)
         for record in records
         for comparison in record.comparisons
-        if comparison.headroom is not None
+        if used(comparison) is not None
     ]
-    return sorted(pairs, key=lambda pair: (-severity(pair[1].headroom), pair[0].id, pair[1].pair))
+    return sorted(pairs, key=lambda pair: (-severity(used(pair[1])), pair[0].id, pair[1].pair))
 
 
 def error_text(comparison: Comparison) -> str:
-    """The largest error in LSB, else in ULP, else in the tensor's units."""
+    """The largest error in LSB, else in ULP, else in the tensor's units; ``NaN for 0.3`` is larger still."""
     metrics = comparison.metrics
     if metrics is None:
         return NOTHING
+    if metrics.nonfinite_mismatches:
+        return nonfinite_text(metrics)
     for value, unit in ((metrics.max_lsb, " LSB"), (metrics.max_ulp, " ULP"), (metrics.max_abs, "")):
         if value is not None:
             return number(value) + unit
     return NOTHING
+
+
+def nonfinite_text(metrics: Metrics) -> str:
+    """The worst element where it, or what it should be, is NaN or infinite: ``NaN for 0.3``."""
+    return f"{number(metrics.worst_actual)} for {number(metrics.worst_expected)}"
+
+
+def sqnr(metrics: Metrics) -> float | None:
+    """The SQNR in decibels: minus infinity where NaN or infinity stands for something else, or the reverse.
+
+    The metrics' own is that of the finite elements.
+    """
+    return -math.inf if metrics.nonfinite_mismatches else metrics.sqnr_db
+
+
+def sqnr_text(comparison: Comparison) -> str:
+    """The SQNR as ``41.3 dB``."""
+    value = sqnr(comparison.metrics) if comparison.metrics else None
+    return NOTHING if value is None else f"{number(value)} dB"
 
 
 def number(value: float | None) -> str:

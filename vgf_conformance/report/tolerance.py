@@ -15,6 +15,8 @@ from vgf_conformance.report.tally import (
     number,
     percent,
     row_name,
+    sqnr,
+    used,
 )
 from vgf_conformance.results.baselines import key_of
 from vgf_conformance.results.merge import Results
@@ -65,7 +67,7 @@ def _worst(records: list[Record], recorded: Mapping[tuple[str, str], float]) -> 
     if not comparisons:
         return [NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, *sqnr, NOTHING, NOTHING]
     record, worst = comparisons[0]
-    shares = [percent(worst.headroom), percent(recorded.get((record.target, key_of(record))))]
+    shares = [percent(used(worst)), percent(recorded.get((record.target, key_of(record))))]
     error = [error_text(worst), worst.pair, worst.rule]
     return [*error, *shares, *sqnr, record.sample, _element(worst)]
 
@@ -82,11 +84,11 @@ def _element(comparison: Comparison) -> str:
 def _lowest_sqnr(records: list[Record], expected: str) -> str:
     """The lowest SQNR of what the targets computed, against one side of the order of trust."""
     found = [
-        comparison.metrics.sqnr_db
+        value
         for record in records
         for comparison in record.comparisons
         if comparison.pair == f"{record.target}/{expected}"
         and comparison.metrics is not None
-        and comparison.metrics.sqnr_db is not None
+        and (value := sqnr(comparison.metrics)) is not None
     ]
     return number(min(found)) if found else NOTHING
