@@ -325,7 +325,7 @@ def test_a_histogram_gives_up_an_outlier_and_keeps_what_is_even() -> None:
 
 
 def test_an_end_of_a_rescaled_histogram_may_lie_a_value_further() -> None:
-    """Three steps let go of 9.953 of 331,776 values: in fp32 that may be ten, and the next value is 9 bins off."""
+    """Three steps let go of 9.953 of 331,776 values, in fp32 maybe of ten: the next value is 9 bins off."""
     tail = np.zeros(2048)
     tail[:1000] = (331776.018 - 12.0) / 1000
     tail[1500:1608:9] = 1.0
