@@ -126,7 +126,7 @@ def test_a_model_that_fails_says_where_why_and_how_to_see_it_again(run: Run, tmp
     assert "FP none on emulation: fail at run (unwritten)" in answer.out
     assert "  delegate 0, output 0: 6 of 6 elements were never written" in answer.out
     assert (
-        f"  again: vgf-conformance check {file} --profile FP --scheme none --target emulation --seed 3"
+        f"  reproduce: vgf-conformance check {file} --profile FP --scheme none --target emulation --seed 3"
         in answer.out
     )
 
@@ -382,7 +382,7 @@ def test_a_converter_that_does_not_launch(run: Run, tmp_path: Path, monkeypatch:
     assert answer.code == 2
     assert "FP none on reference: error at convert (raised)" in answer.out
     assert "the model converter does not launch: FileNotFoundError" in answer.out
-    assert f"again: vgf-conformance check {file} --profile FP" in answer.out
+    assert f"reproduce: vgf-conformance check {file} --profile FP" in answer.out
     assert "Traceback" not in answer.out + answer.err
 
 

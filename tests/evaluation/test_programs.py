@@ -360,5 +360,5 @@ def test_the_graph_that_the_converter_rejects_is_kept(evaluator: Evaluator) -> N
     record = evaluator.evaluate(subject(lambda x: x.bool(), X), FP, "none", "reference")
     assert caught(record) == (Verdict.FAIL, Stage.LOWER, Finding.INVALID)
     command = record.log.splitlines()[0].split()
-    assert command[:3] == ["again:", "model-converter", "-i"]
+    assert command[:3] == ["reproduce:", "model-converter", "-i"]
     assert read_graph(Path(command[3]).read_bytes()).operator_counts() == {"CAST": 1}

@@ -136,7 +136,7 @@ def test_matrix_counts_cells(tmp_path: Path) -> None:
         r"\| operator +\| FP none reference +\| FP none emulation +\| INT a8w8-pc reference +\|", matrix
     )
     assert re.search(r"\| add +\| 3/3 +\| ✗ 1 of 2 +\| 2/3 \(1 expected\) +\|", matrix)
-    assert "**crash at lower**\n\n  ```\n  died\n  again: run it\n  ```" in matrix
+    assert "**crash at lower**\n\n  ```\n  died\n  reproduce: run it\n  ```" in matrix
     assert re.search(r"\| add.*\| fail at lower +\| known: see issue +\|", matrix)
     assert re.search(r"\| lower +\| 2 +\| 1 +\|", matrix)
     assert "no driver here has VK\\_ARM\\_tensors" in matrix
@@ -231,7 +231,7 @@ def test_junit_reads_back(tmp_path: Path) -> None:
     assert isinstance(bad.result[0], Failure)
     assert bad.result[0].message == "3 of 16 differ"
     assert "FAIL  emulation/reference at run: 7 LSB" in bad.result[0].text
-    assert "again: run bad" in bad.result[0].text
+    assert "reproduce: run bad" in bad.result[0].text
     assert isinstance(dead.result[0], Error)
     assert isinstance(known.result[0], Skipped)
     assert (known.result[0].message, known.result[0].type) == ("a known one", "pytest.xfail")
@@ -300,7 +300,7 @@ def test_summary_counts_and_shows_the_unexpected() -> None:
         "1 case: crash at lower",
         "  suites/operators/test_elementwise.py::add[c-FP-none-reference]",
         "    crash at lower: SIGSEGV",
-        "    again: run c",
+        "    reproduce: run c",
     ]
 
 
@@ -337,7 +337,7 @@ def test_failures_are_shown_by_cause() -> None:
     ]
     assert "  in add (2); FP none, INT none; on reference, emulation" in text
     # The smallest stands for each.
-    assert re.findall("again: run (.*)", text) == ["as_well", "small", "other"]
+    assert re.findall("reproduce: run (.*)", text) == ["as_well", "small", "other"]
 
 
 def test_check_explains_each_cause_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -350,7 +350,7 @@ def test_check_explains_each_cause_once(capsys: pytest.CaptureFixture[str]) -> N
         "FP none on reference and emulation; INT a8w8-pc on reference",
         "INT none on emulation",
     ]
-    assert told.count("again: run inputs") == 2
+    assert told.count("reproduce: run inputs") == 2
 
 
 def test_failures_fit_a_screen() -> None:

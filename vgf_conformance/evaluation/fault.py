@@ -39,7 +39,7 @@ def of_lowering(failure: LoweringFailure, rejected: Path | None = None) -> Fault
     """
     log = failure.log
     if rejected is not None:
-        log = f"again: model-converter -i {shlex.quote(str(rejected))} -o rejected.vgf\n\n{log}"
+        log = f"reproduce: model-converter -i {shlex.quote(str(rejected))} -o rejected.vgf\n\n{log}"
     if failure.stage is Stage.CONVERT and _ILLEGAL_OPERATOR.search(failure.log):
         return Fault(failure.verdict, Stage.LOWER, Finding.INVALID, failure.message, log)
     return Fault(failure.verdict, failure.stage, failure.finding, failure.message, log)

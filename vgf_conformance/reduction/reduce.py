@@ -103,7 +103,7 @@ class Reduction:
         if not self.complete:
             lines.append("  the time ran out: fewer nodes or smaller inputs may do (--budget)")
         command = ["vgf-conformance", "check", str(self.files[0]), "--profile", configuration.profile.name]
-        return "\n".join([*lines, f"  again: {shlex.join([*command, *self.again])}"])
+        return "\n".join([*lines, f"  reproduce: {shlex.join([*command, *self.again])}"])
 
 
 def reduce_file(

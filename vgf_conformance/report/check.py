@@ -181,4 +181,4 @@ def _explanation(records: list[Record]) -> list[str]:
         lines += [f"  {line}" for line in quantise_fault_text(record.quantise_fault).splitlines()]
     if record.first_wrong:
         lines += [f"  {line}" for line in first_wrong_text(record.first_wrong).splitlines()]
-    return [*lines, f"  again: {record.repro}", ""]
+    return [*lines, f"  reproduce: {record.repro}", ""]

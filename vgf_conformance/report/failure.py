@@ -141,7 +141,7 @@ def failure_text(record: Record) -> str:
     if record.log:
         parts.append("worker output:\n" + indent(_last_lines(record.log), "  "))
     if record.repro:
-        parts.append(f"again: {record.repro}")
+        parts.append(f"reproduce: {record.repro}")
     return "\n".join(parts)
 
 

@@ -72,7 +72,7 @@ def _details(record: Record) -> str:
             f"{mark}  {comparison.pair} at {comparison.stage.value}: {error_text(comparison)}, "
             f"bound used {percent(used(comparison))} ({comparison.rule}) {comparison.message}".rstrip()
         )
-    return "\n".join([*lines, f"again: {record.repro}"])
+    return "\n".join([*lines, f"reproduce: {record.repro}"])
 
 
 def _xml(text: str) -> str:

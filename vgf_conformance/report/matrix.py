@@ -128,7 +128,7 @@ def _unexpected(records: list[Record]) -> str:
         return "None."
     return "\n".join(
         f"{markdown.item(record.id)}: **{outcome(record)}**\n\n"
-        + markdown.code("\n".join(filter(None, (explanation(record), f"again: {record.repro}"))))
+        + markdown.code("\n".join(filter(None, (explanation(record), f"reproduce: {record.repro}"))))
         for record in found
     )
 
