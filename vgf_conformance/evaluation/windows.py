@@ -44,10 +44,9 @@ class Window:
 
 @dataclass(frozen=True)
 class Scaled:
-    """A tensor of codes: what one code is worth, the code of zero, and their type."""
+    """A tensor of codes: what one code is worth, and their type."""
 
     scale: float
-    zero: int
     dtype: torch.dtype
 
 
@@ -110,7 +109,7 @@ class Windows:
             if before is None or before.operator.startswith(_DEQUANTISE):
                 break
             step = before
-        if step is None:
+        if step is None or result is None:
             return None
         operands = [self._codes(argument) for argument in step.args if isinstance(argument, Ref)]
         return _Computed(step, operands, result)
@@ -128,8 +127,10 @@ class Windows:
         return step
 
 
-def _scaled(step: Step) -> Scaled:
-    return Scaled(float(step.args[1]), int(step.args[2]), step.args[5])
+def _scaled(step: Step) -> Scaled | None:
+    """None where the scale comes from elsewhere: control flow hands it from graph to graph."""
+    scale = step.args[1]
+    return None if isinstance(scale, Ref) else Scaled(float(scale), step.args[5])
 
 
 def _packet(step: Step) -> str:
