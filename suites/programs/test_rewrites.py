@@ -145,7 +145,7 @@ lower_triangle = quantised_whole(torch.tril, sample("square", normal(5, 5)))
 copied_rows = quantised_whole(
     lambda tensor, new: torch.index_copy(tensor, 0, torch.tensor([2, 0]), new),
     sample("out_of_order", normal(4, 5), normal(2, 5)),
-    # In FP indices stay int64, which is left to the CPU.
+    # In FP indices stay int64, and the operator falls back to the CPU.
     configurations=QUANTISED,
 )
 written_where_positive = quantised_whole(

@@ -74,7 +74,7 @@ class Windows:
         computed = self._computed(quantise)
         if computed is None:
             return None
-        if computed.step.operator.startswith(_DEQUANTISE) or moves_data(computed.step.operator):
+        if computed.step.operator.startswith(_DEQUANTISE):
             return Window()
         rule = _RULES.get(_packet(computed.step))
         return rule(self, computed) if rule else None
@@ -203,17 +203,16 @@ _RULES: Mapping[str, _Rule] = {
     **dict.fromkeys(
         (
             *("abs", "amax", "amin", "cat", "constant_pad_nd", "embedding", "gather", "index", "index_put"),
+            *("index_select", "masked_fill", "max_pool2d", "max_pool2d_with_indices", "mul", "neg", "pad"),
             *(
-                "index_select",
-                "masked_fill",
-                "max_pool2d",
-                "max_pool2d_with_indices",
-                "mul",
-                "neg",
-                "pad",
                 "pixel_shuffle",
+                "pixel_unshuffle",
+                "select_scatter",
+                "slice_scatter",
+                "stack",
+                "sum",
+                "upsample_nearest2d",
             ),
-            *("pixel_unshuffle", "select_scatter", "slice_scatter", "stack", "sum", "upsample_nearest2d"),
             *("where", "relu"),
         ),
         _exact,
@@ -229,19 +228,8 @@ _RULES: Mapping[str, _Rule] = {
         (
             *("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "elu", "erf", "exp"),
             *("expm1", "floor", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log", "log10", "log1p"),
-            *(
-                "pow",
-                "reciprocal",
-                "remainder",
-                "round",
-                "rsqrt",
-                "sigmoid",
-                "silu",
-                "sin",
-                "sinh",
-                "tan",
-                "tanh",
-            ),
+            *("pow", "reciprocal", "remainder", "round", "rsqrt", "sigmoid", "silu", "sin", "sinh", "tan"),
+            "tanh",
         ),
         _table,
     ),

@@ -78,7 +78,7 @@ class SuiteItem(pytest.Item):
         return ""
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What a person needs: the verdict, the stages, the last words, and how to see it again."""
+        """What a person needs: verdict, stages, last words, and the command that reproduces it."""
         if isinstance(excinfo.value, ConformanceFailure):
             from vgf_conformance.report.failure import failure_text
 
